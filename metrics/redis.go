@@ -39,6 +39,7 @@ var redisFamilies = []family[redis.Stats]{
 				count(s.Granted, redis.ByServer.String(), "granted"),
 				count(s.Refused, redis.ByServer.String(), "refused"),
 				count(s.RefusedLocally, redis.ByDenialCache.String(), "refused"),
+				count(s.Leased, redis.ByLease.String(), "granted"),
 				count(s.PolicyGranted, redis.ByPolicy.String(), "granted"),
 				count(s.PolicyRefused, redis.ByPolicy.String(), "refused"),
 			}
@@ -75,6 +76,10 @@ var redisFamilies = []family[redis.Stats]{
 	counter("tb_redis_unpaid_tokens_total",
 		"Tokens that settled costs were above their estimates and could not be charged.",
 		func(s *redis.Stats) float64 { return s.UnpaidTokens }),
+	counter("tb_redis_lease_claimed_tokens_total", "Tokens that were taken for leases.",
+		func(s *redis.Stats) float64 { return s.ClaimedTokens }),
+	counter("tb_redis_lease_returned_tokens_total", "Tokens that leases have given back.",
+		func(s *redis.Stats) float64 { return s.ReturnedTokens }),
 	gauge("tb_redis_clock_offset_seconds",
 		"How far the server's clock is ahead of this machine's clock.",
 		func(s *redis.Stats) float64 { return s.Offset.Seconds() }),

@@ -18,13 +18,14 @@ import (
 
 func TestCollectsDecisions(t *testing.T) {
 	wantText(t, Redis("users", fixed{
-		Granted: 1, Refused: 2, RefusedLocally: 3, PolicyGranted: 5, PolicyRefused: 6,
+		Granted: 1, Refused: 2, RefusedLocally: 3, Leased: 4, PolicyGranted: 5, PolicyRefused: 6,
 	}), `
 		# HELP tb_redis_decisions_total Calls, by what decided them and by outcome: granted or refused.
 		# TYPE tb_redis_decisions_total counter
 		tb_redis_decisions_total{by="denial cache",limiter="users",outcome="refused",rule=""} 3
 		tb_redis_decisions_total{by="failure policy",limiter="users",outcome="granted",rule=""} 5
 		tb_redis_decisions_total{by="failure policy",limiter="users",outcome="refused",rule=""} 6
+		tb_redis_decisions_total{by="lease",limiter="users",outcome="granted",rule=""} 4
 		tb_redis_decisions_total{by="server",limiter="users",outcome="granted",rule=""} 1
 		tb_redis_decisions_total{by="server",limiter="users",outcome="refused",rule=""} 2
 	`, "tb_redis_decisions_total")

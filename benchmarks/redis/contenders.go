@@ -46,6 +46,9 @@ var Contenders = []Contender{
 	},
 	{Name: "tb-shared", Open: ours(tbredis.WithMaxDenial(0)), Trips: ourTrips, Exact: true},
 	{Name: "tb", Open: ours(), Trips: ourTrips, Exact: true}, // shared trips and local refusals
+	{ // loses what is not spent
+		Name: "tb-lease", Open: ours(tbredis.WithLease(lease)), Trips: ourTrips,
+	},
 	{Name: "lua-evalsha", Open: openLua, Trips: []string{"evalsha"}, Exact: true},
 	{Name: "multi-cmd", Open: openMultiCmd, Trips: []string{"hmget", "hset", "pexpire"}},
 	{

@@ -10,6 +10,9 @@ import (
 	tbredis "github.com/seed-181794aa/ratelimit/tb/redis"
 )
 
+// lease is how long the tokens of a lease last.
+const lease = 50 * time.Millisecond
+
 // ours returns a function that opens a limiter of tb/redis.
 func ours(opts ...tbredis.Option) func(addr string, limit tb.Limit) (Limiter, error) {
 	return func(addr string, limit tb.Limit) (Limiter, error) {

@@ -36,7 +36,7 @@ var contenders = []string{
 }
 
 var redisContenders = []string{
-	"tb", "tb-plain", "tb-shared", "lua-evalsha", "multi-cmd", "watch", "redis_rate",
+	"tb", "tb-plain", "tb-shared", "tb-lease", "lua-evalsha", "multi-cmd", "watch", "redis_rate",
 	"rueidislimiter", "throttled",
 }
 

@@ -216,7 +216,9 @@ func (q *queue) fill(most int) (items int) {
 				break
 			}
 			c.stage = batched
-			items += len(c.parts)
+			for i := range c.parts {
+				items += len(c.parts[i].items)
+			}
 			q.batched = append(q.batched, c)
 		}
 		n++

@@ -188,7 +188,7 @@ func TestCallerThatLeavesTheCommandPays(t *testing.T) {
 // newCall returns a call that has the timeout of a patient limiter.
 func newCall(deadline int64, cost uint64) *call {
 	return &call{
-		parts: []part{{item: item{units: cost}}}, deadline: deadline,
+		parts: []part{{items: []item{{units: cost}}}}, deadline: deadline,
 		timeout: deadline + patient.Microseconds(), decided: make(chan struct{}, 1),
 	}
 }

@@ -197,14 +197,14 @@ func (l *shared) enter(key string) (n *node, opened uint64, err error) {
 
 // call is exec under the guard of the breaker.
 func (l *shared) call(
-	ctx context.Context, m *layout, key string, it item,
+	ctx context.Context, m *layout, key string, items ...item,
 ) (s state, err error) {
 	n, opened, err := l.enter(key)
 	if err != nil {
 		return s, err
 	}
 	defer n.breaker.leave(opened)
-	return l.exec(ctx, m, key, it)
+	return l.exec(ctx, m, key, items...)
 }
 
 // observe tells the breaker of n what was seen, and logs its changes.

@@ -49,7 +49,7 @@ func (b *bucket) errorf(format string, args ...any) {
 
 // apply makes an item happen at an instant in µs, and returns its result and the state before.
 func (b *bucket) apply(limit tb.Limit, now uint64, it item) (effect, state) {
-	m, err := newLayout(limit)
+	m, err := newLayout(limit, 0)
 	if err != nil {
 		b.errorf("%w", err)
 		return effect{}, state{}
@@ -70,7 +70,7 @@ func (b *bucket) apply(limit tb.Limit, now uint64, it item) (effect, state) {
 
 // take takes whole tokens at an instant in µs, and returns the decision and the state before.
 func (b *bucket) take(limit tb.Limit, now uint64, tokens int) (tb.Decision, state) {
-	m, err := newLayout(limit)
+	m, err := newLayout(limit, 0)
 	if err != nil {
 		b.errorf("%w", err)
 		return tb.Decision{}, state{}

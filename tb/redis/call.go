@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -19,20 +20,21 @@ type call struct {
 	stage        stage  // with the links, under the lock of pending
 	older, newer *call  // of the calls that are not decided
 
-	granted bool  // all parts
+	granted bool  // the first item of each part
 	lost    error // why a bucket could not be changed
 	err     error
 	decided chan struct{} // receives when the parts and err are valid
 }
 
-// part is what a call wants from one bucket.
+// part is what a call wants from one bucket: at least one item, and exactly one if the call has
+// several parts.
 type part struct {
 	limiter *shared
 	layout  *layout
 	key     string
 	name    string // of the key in Redis; may be empty if the call has one part
-	item    item
-	before  state // the bucket before the item
+	items   []item
+	before  state // the bucket before the items
 }
 
 type stage int
@@ -46,14 +48,15 @@ const (
 
 var callPool = sync.Pool{New: func() any { return &call{decided: make(chan struct{}, 1)} }}
 
-// exec makes the item happen to the bucket of key, and returns the bucket before. layout.apply
-// computes the result from it.
+// exec makes the items happen to the bucket of key, in their order, all at one instant, and returns
+// the bucket before. layout.apply computes the results from it.
 //
 // exec returns when the context or the timeout ends, although the command may still be under way. A
-// lone call, whose caller sends it, returns with the reply or at the timeout. If the item was not
-// sent yet, it never is. If it reaches the server after the deadline of the call, it takes nothing.
+// lone call, whose caller sends it, returns with the reply or at the timeout. If the items were not
+// sent yet, they never are. If they reach the server after the deadline of the call, they take
+// nothing.
 func (l *shared) exec(
-	ctx context.Context, m *layout, key string, it item,
+	ctx context.Context, m *layout, key string, items ...item,
 ) (before state, err error) {
 	if err := l.admit(ctx); err != nil {
 		return state{}, err
@@ -63,7 +66,7 @@ func (l *shared) exec(
 	if l.tag != nil { // it may call the limiter, so it is called without a lock
 		name = l.name(key)
 	}
-	c.add(l, m, key, name, it)
+	c.add(l, m, key, name, items...)
 	if err := l.await(ctx, c); err != nil {
 		return state{}, err
 	}
@@ -85,8 +88,11 @@ func (l *shared) newCall(ctx context.Context, n *node) *call {
 }
 
 // add adds a part to c.
-func (c *call) add(l *shared, m *layout, key, name string, it item) {
-	c.parts = append(c.parts, part{limiter: l, layout: m, key: key, name: name, item: it})
+func (c *call) add(l *shared, m *layout, key, name string, items ...item) {
+	n := len(c.parts)
+	c.parts = slices.Grow(c.parts, 1)[:n+1]
+	p := &c.parts[n]
+	p.limiter, p.layout, p.key, p.name, p.items = l, m, key, name, append(p.items[:0], items...)
 }
 
 // await makes c wait for a batch, and returns when one has decided it. After an error, a batch may

@@ -82,7 +82,7 @@ func alternatingLimitsGainNothing(s *simulator) error {
 func undoAfterAChange(s *simulator) error {
 	b := s.bucket("undo")
 	large, small := perSecond(100, 1), perSecond(10, 1)
-	m, err := newLayout(large)
+	m, err := newLayout(large, 0)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func undoAfterAChange(s *simulator) error {
 // A debt is rounded up.
 func debts(s *simulator) error {
 	limit := perSecond(10, 1)
-	m, err := newLayout(limit)
+	m, err := newLayout(limit, 0)
 	if err != nil {
 		return err
 	}

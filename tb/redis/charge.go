@@ -33,6 +33,7 @@ type Charge struct {
 	taken   atomic.Bool
 	counted bool // as a reservation
 	delay   time.Duration
+	from    *claim // that had the tokens, or nil
 	failure *Error // why the failure policy made the last decision, or nil
 }
 
@@ -97,6 +98,10 @@ func (c *Charge) Cancel() {
 	if !c.taken.CompareAndSwap(true, false) {
 		return
 	}
+	if c.from != nil {
+		c.from.left.Add(c.item.units)
+		return
+	}
 	l, it := c.limiter, undoOf(c.before, c.item.units)
 	if c.counted {
 		l.counts.cancellations.Add(1)
@@ -145,10 +150,12 @@ func (c *Charge) take(ctx context.Context) (tb.Decision, error) {
 
 // keep keeps what Redis has decided.
 func (c *Charge) keep(r result) {
-	c.before, c.state, c.asked = r.before, r.before, true
+	c.before, c.state, c.from, c.asked = r.before, r.before, r.from, true
 	c.failure, c.delay = nil, 0
 	if c.taken.Store(r.Allowed); r.Allowed {
 		c.delay = r.delay
-		c.layout.apply(&c.state, &c.item)
+		if r.from == nil {
+			c.layout.apply(&c.state, &c.item)
+		}
 	}
 }

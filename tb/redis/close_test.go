@@ -13,12 +13,13 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Close may come during all kinds of calls, on full keys and on drained ones. No call
+// Close may come during all kinds of calls, on keys that have leases and on drained ones. No call
 // panics or hangs, and after Close each call returns ErrClosed.
 func TestCloseDuringAllCalls(t *testing.T) {
 	s := redistest.Start(t)
 	for seed, opts := range [][]Option{
-		{WithPolicy(LocalShare(2)), WithTimeout(time.Millisecond)},
+		{WithLease(20 * time.Millisecond)},
+		{WithLease(20 * time.Millisecond), WithPolicy(LocalShare(2)), WithTimeout(time.Millisecond)},
 		{WithoutBatching(), WithPolicy(Allow)},
 		{WithMaxDenial(0)},
 	} {

@@ -81,7 +81,7 @@ func (s *simulator) newSlowed(limit tb.Limit, opts ...tb.Option) (tb.Limiter, er
 		return nil, errors.New("the limit is too slow for slow motion")
 	}
 	limit.Per *= time.Duration(slowness)
-	m, err := newLayout(limit)
+	m, err := newLayout(limit, 0)
 	if err != nil {
 		return nil, err
 	}

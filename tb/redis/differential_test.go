@@ -90,7 +90,7 @@ func (s *simulator) compare(programs []*program, sum *tally) error {
 				}
 				st := &p.steps[i]
 				commands = append(commands, command{
-					now: st.now, parts: []portion{p.limits[st.tier].part(name, p.item(i))},
+					now: st.now, parts: []part{p.limits[st.tier].part(name, p.item(i))},
 				})
 				of = append(of, p)
 			}

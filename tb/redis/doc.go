@@ -67,7 +67,7 @@
 // bucket, also if it is refused; Peek converts it only if it refuses, [Limiter.Level] never. A full
 // bucket has no key, and is full under the new limit too. The key of a bucket that was converted
 // stays at least as long as under the limits before, so that no client gains tokens from changes to
-// and fro.
+// and fro. Limiters with leases of different lengths should not share buckets.
 //
 // # Reservations
 //

@@ -69,30 +69,39 @@ func TestDamagedReplies(t *testing.T) {
 }
 
 // A server that does not answer in time opens the breaker, also if its callers leave a little
-// before the timeout.
+// before the timeout: with contexts of their own, or for a lease.
 func TestSlowServerOpensTheBreaker(t *testing.T) {
 	t.Parallel()
 	p := startProxy(t, redistest.Start(t).Addr)
-	l, err := New(dialed(t, p.addr), perSecond(100, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(l.Close)
-	for o := (Outcome{By: ByPolicy}); o.By != ByServer; { // it learns the server's clock
-		if o, err = l.Decide(t.Context(), "warm", 1); err != nil {
-			t.Fatal(err)
-		}
-	}
-	p.set(delay(200 * time.Millisecond))
-	for i := 0; l.Stats().Opened == 0; i++ {
-		if i == 100 {
-			t.Fatalf("the breaker is closed after %d calls: %+v", i, l.Stats().Failed)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 45*time.Millisecond)
-		if _, err := l.Decide(ctx, strconv.Itoa(i), 1); err != nil {
-			t.Error(err)
-		}
-		cancel()
+	for name, opts := range map[string][]Option{"contexts": nil,
+		"leases": {WithLease(20 * time.Second)}} {
+		t.Run(name, func(t *testing.T) {
+			p.set(deliver)
+			l, err := New(dialed(t, p.addr), perSecond(100, 1), opts...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(l.Close)
+			for o := (Outcome{By: ByPolicy}); o.By != ByServer; { // it learns the server's clock
+				if o, err = l.Decide(t.Context(), "warm", 1); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p.set(delay(200 * time.Millisecond))
+			for i := 0; l.Stats().Opened == 0; i++ {
+				if i == 100 {
+					t.Fatalf("the breaker is closed after %d calls: %+v", i, l.Stats().Failed)
+				}
+				ctx, cancel := t.Context(), func() {}
+				if name == "contexts" {
+					ctx, cancel = context.WithTimeout(ctx, 45*time.Millisecond)
+				}
+				if _, err := l.Decide(ctx, strconv.Itoa(i), 1); err != nil {
+					t.Error(err)
+				}
+				cancel()
+			}
+		})
 	}
 }
 

@@ -32,7 +32,7 @@ func itemsAsLayout(s *simulator) error {
 			case 1: // no clock shows when this one is full
 				limit = tb.Limit{Capacity: 100, Tokens: 1, Per: 1 << 46 * time.Microsecond}
 			}
-			m, err := newLayout(limit)
+			m, err := newLayout(limit, 0)
 			if err != nil {
 				return err
 			}
@@ -69,8 +69,8 @@ func (s *simulator) compareLedgers(all []*ledger, rng *rand.Rand) error {
 			items = append(items, b.item(m, rng))
 		}
 		look := m.part(b.name, item{kind: kindLook})
-		commands = append(commands, command{now: b.now, parts: []portion{m.part(b.name, items...)}},
-			command{now: b.now, parts: []portion{look}})
+		commands = append(commands, command{now: b.now, parts: []part{m.part(b.name, items...)}},
+			command{now: b.now, parts: []part{look}})
 	}
 	replies, err := s.runEach(commands)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"math/bits"
 	"sync/atomic"
 	"time"
 
@@ -37,12 +38,14 @@ type layout struct {
 	n, d     uint64   // the rate, in units a µs, is n/d in lowest terms
 	header   [17]byte // the limit in the argument of the script
 	id       uint64   // no other layout has it
+	leased   bool     // the capacity is less by what leases may spend
 }
 
 var layouts atomic.Uint64 // that were made
 
 // newLayout returns a *tb.ConfigError if the limit is out of the range of tb or of the script.
-func newLayout(limit tb.Limit) (*layout, error) {
+// lease is the time of leases, or 0.
+func newLayout(limit tb.Limit, lease time.Duration) (*layout, error) {
 	if err := limit.Validate(); err != nil {
 		return nil, err
 	}
@@ -62,8 +65,29 @@ func newLayout(limit tb.Limit) (*layout, error) {
 		}
 	}
 	m.n, m.d = rate.Num().Uint64(), rate.Denom().Uint64()
+	if lease > 0 {
+		m.leased = m.reserve(lease)
+	}
 	appendUint(appendUint(appendUint(m.header[:1], m.capacity, 4), m.n, 6), m.d, 6)
 	return m, nil
+}
+
+// reserve takes from the capacity what the rate supplies in h, rounded up to tokens: a capacity is
+// a whole number of them. It reports false, and changes nothing, if the rate supplies less than two
+// tokens in h or if more than half of the capacity would go.
+func (m *layout) reserve(h time.Duration) bool {
+	hi, lo := bits.Mul64(m.n, uint64(h.Microseconds()))
+	lo, carry := bits.Add64(lo, m.d-1, 0)
+	if hi += carry; hi >= m.d {
+		return false
+	}
+	units, _ := bits.Div64(hi, lo, m.d)
+	tokens := (units-1)/m.scale + 1
+	if units < 2*m.scale || tokens > m.capacity/m.scale/2 {
+		return false
+	}
+	m.capacity -= tokens * m.scale
+	return true
 }
 
 // impossible returns a cost that no bucket can ever pay.

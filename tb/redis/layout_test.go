@@ -24,7 +24,7 @@ func TestLimitsInAndOutOfRange(t *testing.T) {
 		{tb.Limit{Capacity: 1 << 23, Tokens: 1<<48 + 1, Per: us(1 << 47)}, false},
 		{tb.Limit{Capacity: 1, Tokens: math.MaxInt64 - 1, Per: math.MaxInt64}, false},
 	} {
-		_, err := newLayout(tt.limit)
+		_, err := newLayout(tt.limit, 0)
 		var cfg *tb.ConfigError
 		if tt.ok && err != nil || !tt.ok && (!errors.As(err, &cfg) || cfg.Field != "Tokens/Per") {
 			t.Errorf("%+v: got error %v, in range %t", tt.limit, err, tt.ok)
@@ -33,13 +33,13 @@ func TestLimitsInAndOutOfRange(t *testing.T) {
 }
 
 func TestErrorNamesNAndD(t *testing.T) {
-	_, err := newLayout(tb.Limit{Capacity: 1 << 23, Tokens: 3, Per: time.Microsecond << 48})
+	_, err := newLayout(tb.Limit{Capacity: 1 << 23, Tokens: 3, Per: time.Microsecond << 48}, 0)
 	want := "tb: Tokens/Per is N/D = 3/281474976710656 units a microsecond, " +
 		"with 1 units in a token, want N and D below 2^48 in lowest terms"
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
-	if _, err = newLayout(tb.Limit{}); err == nil || !strings.Contains(err.Error(), "Capacity") {
+	if _, err = newLayout(tb.Limit{}, 0); err == nil || !strings.Contains(err.Error(), "Capacity") {
 		t.Errorf("the zero limit: got error %v, want the error of tb", err)
 	}
 }

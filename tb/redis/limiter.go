@@ -45,6 +45,7 @@ type shared struct {
 	nodes    [ranges]node // without a cluster, only the first one
 	pending  pending
 	denials  denials
+	leases   *leases       // nil without leases
 	inFlight chan struct{} // has an element for each command under way
 	closed   atomic.Bool
 	closing  sync.Once
@@ -80,12 +81,13 @@ func New(client rueidis.Client, limit tb.Limit, opts ...Option) (*Limiter, error
 	}
 	x.denials.Init(maxDenials, false, &x.denials)
 	x.denials.seed = maphash.MakeSeed()
+	x.leases = newLeases(x, s.lease)
 	return l, nil
 }
 
 // limits returns a limit for the server and for the local share, which is zero without one.
 func (l *shared) limits(limit tb.Limit) (m *layout, part tb.Limit, err error) {
-	if m, err = newLayout(limit); err == nil && l.policy.isShare() {
+	if m, err = newLayout(limit, l.lease); err == nil && l.policy.isShare() {
 		part, err = l.policy.part(limit)
 	}
 	return m, part, err
@@ -111,7 +113,7 @@ func (l *shared) tier(limit tb.Limit) (*Limiter, error) {
 // have one of several limits: the limit is the one that the call brings. A bucket that had another
 // limit keeps its tokens: see SetLimit. Settle of a reservation or charge is such a call, too, so a
 // late one takes the bucket back to the limit of its limiter. All tiers have the commands under
-// way, the breaker and the statistics in common. Close closes all of them. A local
+// way, the breaker, the statistics and the leases in common. Close closes all of them. A local
 // share is of one tier.
 //
 // It returns a *tb.ConfigError if the limit is out of range.
@@ -200,13 +202,15 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 		l.share.Reset(key)
 	}
 	_, err := l.call(ctx, l.layout.Load(), key, item{kind: kindReset})
+	l.leases.forget(key) // after the reset, because a command before it may bring a lease
 	return l.counts.failed(err)
 }
 
-// Close makes all further calls fail with ErrClosed. It waits for the commands that are under way,
-// as long as the client waits for them.
+// Close gives back what the leases have left, and makes all further calls fail with ErrClosed. It
+// waits for the commands that are under way, as long as the client waits for them.
 func (l *Limiter) Close() {
 	l.closing.Do(func() {
+		l.leases.close()
 		l.closed.Store(true)
 		for range maxInFlight {
 			l.inFlight <- struct{}{}
@@ -222,13 +226,19 @@ type result struct {
 	Outcome
 	delay  time.Duration // of a reservation
 	before state         // the bucket before the call, unless the failure policy decided
+	from   *claim        // that had the tokens, or nil
 }
 
 // decide takes units, or none, and decides by the failure policy if the server does not.
 func (l *Limiter) decide(
 	ctx context.Context, m *layout, key string, it item,
 ) (r result, err error) {
-	if r, err = l.serve(ctx, m, key, it); err != nil {
+	if m.leased && it.kind == kindTake {
+		r, err = l.leases.take(ctx, m, key, it.units)
+	} else {
+		r, err = l.serve(ctx, m, key, it)
+	}
+	if err != nil {
 		r.Outcome, err = l.degrade(ctx, m, key, it.units, err)
 		return r, err
 	}
@@ -238,7 +248,7 @@ func (l *Limiter) decide(
 	return r, nil
 }
 
-// serve is decide without the failure policy.
+// serve is decide without the failure policy and leases.
 func (l *shared) serve(ctx context.Context, m *layout, key string, it item) (r result, err error) {
 	if s, ok := l.denied(m, key, it.units); ok && it.kind == kindTake {
 		if err := l.admit(ctx); err != nil {

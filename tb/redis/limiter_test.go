@@ -30,9 +30,13 @@ func newLimiter(t testing.TB, c rueidis.Client, limit tb.Limit, opts ...Option) 
 	return l
 }
 
-// execUnits takes a cost from the bucket of key, and returns the bucket before.
-func (l *Limiter) execUnits(ctx context.Context, key string, cost uint64) (state, error) {
-	return l.exec(ctx, l.layout.Load(), key, item{units: cost})
+// execUnits takes costs from the bucket of key, and returns the bucket before.
+func (l *Limiter) execUnits(ctx context.Context, key string, costs ...uint64) (state, error) {
+	var items []item
+	for _, c := range costs {
+		items = append(items, item{units: c})
+	}
+	return l.exec(ctx, l.layout.Load(), key, items...)
 }
 
 // isDenied is denied by the present limit.

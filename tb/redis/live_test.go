@@ -139,9 +139,9 @@ func (b *liveBucket) level(tier int) tb.Level {
 	return v
 }
 
-// exec makes an item happen, and sets the clock of the oracle.
-func (b *liveBucket) exec(ctx context.Context, tier int, it item) (state, error) {
-	s, err := b.l.exec(ctx, b.tiers[tier], b.key, it)
+// exec makes items happen, and sets the clock of the oracle.
+func (b *liveBucket) exec(ctx context.Context, tier int, items ...item) (state, error) {
+	s, err := b.l.exec(ctx, b.tiers[tier], b.key, items...)
 	b.now = time.UnixMicro(int64(s.now))
 	return s, err
 }
@@ -198,15 +198,19 @@ func (b *liveBucket) step(ctx context.Context, rng *rand.Rand, sum *liveTally) e
 	return nil
 }
 
-// take takes or reserves tokens.
+// take takes or reserves tokens several times, by one command.
 func (b *liveBucket) take(ctx context.Context, rng *rand.Rand, tier int, sum *liveTally) error {
 	m := b.tiers[tier]
-	tokens := 1 + rng.IntN(m.limit.Capacity)
-	it := item{units: m.unitsOf(tokens)}
-	if rng.IntN(3) == 0 {
-		it = reservation(it.units, deepest, time.Duration(rng.Int64N(3*int64(b.fill))))
+	items, tokens := make([]item, 1+rng.IntN(3)), make([]int, 3)
+	for i := range items {
+		tokens[i] = 1 + rng.IntN(m.limit.Capacity)
+		items[i] = item{units: m.unitsOf(tokens[i])}
+		if rng.IntN(3) == 0 {
+			within := time.Duration(rng.Int64N(3 * int64(b.fill)))
+			items[i] = reservation(items[i].units, deepest, within)
+		}
 	}
-	s, err := b.exec(ctx, tier, it)
+	s, err := b.exec(ctx, tier, items...)
 	if err != nil {
 		return err
 	}
@@ -223,22 +227,24 @@ func (b *liveBucket) take(ctx context.Context, rng *rand.Rand, tier int, sum *li
 	if s.deficit == 0 {
 		sum.full.Add(1)
 	}
-	g := liveGrant{tier, tokens, s, b.charge(tier, tokens)}
-	g.charge.MayWait(it.within)
-	want, _ := g.charge.Take(b.now)
-	got := m.apply(&s, &it)
-	sum.decisions.Add(1)
-	switch {
-	case got.Decision != want || want.Allowed && got.delay != g.charge.Delay():
-		return fmt.Errorf("%+v at %d µs, %+v: %+v, tb/mutex has %+v and delay %v",
-			m.limit, s.now, it, got, want, g.charge.Delay())
-	case !want.Allowed:
-		sum.refused.Add(1)
-		return nil
-	case got.delay > 0:
-		sum.waiting.Add(1)
+	for i, it := range items {
+		g := liveGrant{tier, tokens[i], s, b.charge(tier, tokens[i])}
+		g.charge.MayWait(it.within)
+		want, _ := g.charge.Take(b.now)
+		got := m.apply(&s, &it)
+		sum.decisions.Add(1)
+		switch {
+		case got.Decision != want || want.Allowed && got.delay != g.charge.Delay():
+			return fmt.Errorf("%+v at %d µs, %+v: %+v, tb/mutex has %+v and delay %v",
+				m.limit, s.now, it, got, want, g.charge.Delay())
+		case !want.Allowed:
+			sum.refused.Add(1)
+			continue
+		case got.delay > 0:
+			sum.waiting.Add(1)
+		}
+		b.open, b.owed = append(b.open, g), b.level(tier).Tokens < 0
 	}
-	b.open, b.owed = append(b.open, g), b.level(tier).Tokens < 0
 	return nil
 }
 

@@ -18,6 +18,7 @@ type settings struct {
 	tag     func(key string) string
 	timeout time.Duration
 	policy  Policy
+	lease   time.Duration // 0 for none
 	alone   bool          // each call is a command of its own
 	denial  time.Duration // the longest time for which a refusal is remembered
 	link    *link
@@ -65,12 +66,38 @@ func WithTimeout(d time.Duration) Option {
 	}}
 }
 
+// WithLease lets the limiter take tokens ahead, and grant calls from them for h by itself. It
+// is for keys that have many calls in h, which is at least 1 ms.
+//
+// All limiters that share buckets must have the same h. The capacity of the buckets is less by what
+// the rate supplies in h, rounded up to tokens, so that all processes together keep the bound of
+// the limit (C1). Without that price the leases of the last h would add to the bound. If it is
+// above half of the capacity, or if the rate supplies less than two tokens in h, the option does
+// nothing.
+//
+// A lease grows while its tokens are used up within h, and takes at most half of what the bucket
+// had. Its renewal, a later sweep or Close gives back what is left, as far as Cancel of a charge
+// can. A process that is killed costs the tokens of its leases, and so does a reply that is lost or
+// late. Levels and refusals count leased tokens as spent. After a Reset, leases of other limiters
+// add to the bound. If calls on a key bring several limits in turn, the leases of one limit add to
+// the bound of the others, at most what the greatest rate supplies in h. If a machine is suspended
+// and its monotonic clock stands still, its leases end later.
+func WithLease(h time.Duration) Option {
+	return Option{func(s *settings) error {
+		if h < time.Millisecond {
+			return &tb.ConfigError{Field: "WithLease", Value: h, Range: "at least 1ms"}
+		}
+		s.lease = h
+		return nil
+	}}
+}
+
 // WithMaxDenial sets for how long after a reply the limiter refuses calls by itself, if the reply
 // shows that the bucket cannot pay them yet. The default is 1 s. Zero turns this off.
 //
 // Within this time, the limiter does not see that a bucket has gained tokens other than by its
-// rate: another limiter has reset it, has given tokens back by a Cancel or a Settle, or has another
-// limit; the server has lost it; or the server's clock was set forward. It
+// rate: another limiter has reset it, has given tokens back by a Cancel, by a Settle or from a
+// lease, or has another limit; the server has lost it; or the server's clock was set forward. It
 // sees what it resets and gives back itself. It remembers the buckets of 65,536 keys.
 func WithMaxDenial(d time.Duration) Option {
 	return Option{func(s *settings) error {

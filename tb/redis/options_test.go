@@ -59,13 +59,20 @@ func TestLongestOptions(t *testing.T) {
 	for i, opts := range [][]Option{
 		{WithTimeout(longest), WithMaxDenial(longest)},
 		{WithTimeout(longest), WithMaxDenial(longest), WithoutBatching()},
+		{WithTimeout(longest), WithLease(longest)},         // does nothing
+		{WithTimeout(longest), WithLease(10 * time.Hour)},  // reserves 10 tokens
+		{WithTimeout(longest), WithLease(500 * time.Hour)}, // reserves half
 	} {
 		limit := tb.Limit{Capacity: 1000, Tokens: 1, Per: time.Hour}
 		l := newLimiter(t, c, limit, append(opts, WithPrefix(strconv.Itoa(i)))...)
+		whole := int(l.layout.Load().capacity / l.layout.Load().scale)
+		if want := []int{1000, 1000, 1000, 990, 500}[i]; whole != want {
+			t.Errorf("%d: a capacity of %d, want %d", i, whole, want)
+		}
 		for _, tt := range []struct {
 			n    int
 			want tb.Decision
-		}{{1, granted(999)}, {999, granted(0)}, {math.MaxInt, refused(tb.Never, 0)}} {
+		}{{1, granted(whole - 1)}, {whole - 1, granted(0)}, {math.MaxInt, refused(tb.Never, 0)}} {
 			if d, err := l.AllowN(t.Context(), "a", tt.n); err != nil || d != tt.want {
 				t.Errorf("%d: %d tokens: %+v, %v, want %+v", i, tt.n, d, err, tt.want)
 			}

@@ -17,7 +17,7 @@ func plant(t testing.TB, before, bug string) string {
 	return strings.Replace(bucketsText, before, bug, 1)
 }
 
-var everything = flag.Bool("all", false, "plant all bugs, and simulate more histories")
+var everything = flag.Bool("all", false, "plant all bugs, and simulate more histories and leases")
 
 // TestPlantedBugsAreFound plants the bugs of the script, which internal/proof/planted lists.
 func TestPlantedBugsAreFound(t *testing.T) {

@@ -63,13 +63,15 @@ const (
 	ByServer Decider = iota
 	// ByDenialCache is what the limiter knows of a bucket that cannot pay: see WithMaxDenial.
 	ByDenialCache
+	// ByLease is tokens that this process had taken ahead: see WithLease.
+	ByLease
 	// ByPolicy is the policy of WithPolicy.
 	ByPolicy
 )
 
-var deciderNames = [...]string{"server", "denial cache", "failure policy"}
+var deciderNames = [...]string{"server", "denial cache", "lease", "failure policy"}
 
-// String returns "server", "denial cache" or "failure policy".
+// String returns "server", "denial cache", "lease" or "failure policy".
 func (d Decider) String() string { return deciderNames[d] }
 
 // Outcome is a decision and its origin.

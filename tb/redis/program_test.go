@@ -54,7 +54,7 @@ func newProgram(seed uint64) (*program, bool) {
 				limit = randomLimit(rng)
 			}
 		}
-		m, err := newLayout(limit)
+		m, err := newLayout(limit, 0)
 		if err != nil {
 			return nil, false
 		}

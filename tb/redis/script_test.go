@@ -45,12 +45,12 @@ func TestScript(t *testing.T) {
 
 func deadlineTakesNothing(s *simulator) error {
 	b := s.bucket("deadline")
-	m, err := newLayout(perSecond(10, 1))
+	m, err := newLayout(perSecond(10, 1), 0)
 	if err != nil {
 		return err
 	}
 	for _, it := range []item{{units: m.scale}, reservation(20*m.scale, deepest, tb.Never)} {
-		late := command{now: noon + 1, parts: []portion{m.part(b.key, it)}, deadline: noon}
+		late := command{now: noon + 1, parts: []part{m.part(b.key, it)}, deadline: noon}
 		if r, err := s.runEach([]command{late}); err != nil || r[0].now != noon+1 {
 			b.errorf("after the deadline: %+v, %w", r, err)
 		}
@@ -58,19 +58,19 @@ func deadlineTakesNothing(s *simulator) error {
 			b.errorf("after the deadline, the value is %q", v)
 		}
 	}
-	inTime := command{now: noon, parts: []portion{m.part(b.key, item{units: m.scale})}, deadline: noon}
+	inTime := command{now: noon, parts: []part{m.part(b.key, item{units: m.scale})}, deadline: noon}
 	if _, err := s.runEach([]command{inTime}); err != nil {
 		return err
 	}
 	if v, _ := b.value(); len(v) != 28 {
 		b.errorf("at the deadline, the value is %q", v)
 	}
-	small, err := newLayout(perSecond(5, 1))
+	small, err := newLayout(perSecond(5, 1), 0)
 	if err != nil {
 		return err
 	}
 	before, _ := b.value()
-	late := command{now: noon + 1, parts: []portion{small.part(b.key, item{units: 5 * small.scale})},
+	late := command{now: noon + 1, parts: []part{small.part(b.key, item{units: 5 * small.scale})},
 		deadline: noon}
 	if _, err := s.runEach([]command{late}); err != nil {
 		return err
@@ -80,7 +80,7 @@ func deadlineTakesNothing(s *simulator) error {
 	}
 	// A settlement and a cancellation have no deadline.
 	back := item{kind: kindGiveBack, units: m.scale / 2}
-	later := command{now: noon + 1, parts: []portion{m.part(b.key, back)}, deadline: noon}
+	later := command{now: noon + 1, parts: []part{m.part(b.key, back)}, deadline: noon}
 	if _, err := s.runEach([]command{later}); err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func clockSetBack(s *simulator) error {
 // A value that is not a bucket is an error of its own items only.
 func foreignValue(s *simulator) error {
 	ctx := context.Background()
-	m, err := newLayout(perSecond(10, 1))
+	m, err := newLayout(perSecond(10, 1), 0)
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func foreignValue(s *simulator) error {
 
 // A reset removes a bucket, or another value, and the next item finds a full bucket.
 func resetFills(s *simulator) error {
-	m, err := newLayout(perSecond(10, 1))
+	m, err := newLayout(perSecond(10, 1), 0)
 	if err != nil {
 		return err
 	}
@@ -251,11 +251,11 @@ func resetFills(s *simulator) error {
 
 // All items are granted, or none. A refusal stores only conversions.
 func allOrNone(s *simulator) error {
-	m, err := newLayout(perSecond(10, 1))
+	m, err := newLayout(perSecond(10, 1), 0)
 	if err != nil {
 		return err
 	}
-	large, err := newLayout(perSecond(20, 1))
+	large, err := newLayout(perSecond(20, 1), 0)
 	if err != nil {
 		return err
 	}
@@ -289,7 +289,7 @@ func allOrNone(s *simulator) error {
 	second.want(perSecond(20, 1), noon+5_000_000, 5, refused(time.Second, 4))
 	r, err := s.runEach([]command{{
 		now: noon + 5_000_000, group: 2, deadline: noon + 4_999_999,
-		parts: []portion{m.part(first.key, item{units: 1}), large.part(second.key, item{units: 1})},
+		parts: []part{m.part(first.key, item{units: 1}), large.part(second.key, item{units: 1})},
 	}})
 	if err != nil || r[0].now != noon+5_000_000 {
 		return fmt.Errorf("%+v, %w", r, err)

@@ -96,13 +96,15 @@ func (l *shared) command(ctx context.Context, b *batch, o *offset) (reply, error
 		for _, c := range e.calls {
 			p := &c.parts[e.part]
 			if e.part == 0 {
-				if c.late = noDeadline; !p.item.corrects() {
+				if c.late = noDeadline; !p.items[0].corrects() {
 					c.late = o.server(c.deadline)
 				}
 			}
-			b.argument = appendItem(b.argument, &p.item, c.late)
-			b.argument[count]++
-			gives = gives || p.item.givesBack()
+			for j := range p.items {
+				b.argument = appendItem(b.argument, &p.items[j], c.late)
+				gives = gives || p.items[j].givesBack()
+			}
+			b.argument[count] += byte(len(p.items))
 		}
 		resets := first.limiter.denials.of(first.key)
 		if gives { // no call may be refused by what was seen before
@@ -165,13 +167,16 @@ func (l *shared) deliver(b *batch, r reply, sent, received int64) (all bool) {
 func (e *entry) apply(c *call) {
 	p, s := &c.parts[e.part], &e.sight.state
 	p.before = *s
-	o := p.layout.apply(s, &p.item)
-	c.granted = c.granted && o.Allowed
-	if e.err != nil && (e.err.Cause == CauseForeign || *s != p.before) {
-		c.lost = e.err
-	}
-	if p.item.kind != kindLook && p.item.units <= p.layout.capacity {
-		e.most = max(e.most, p.item.units)
+	for i := range p.items {
+		before, it := *s, &p.items[i]
+		o := p.layout.apply(s, it)
+		c.granted = c.granted && (i > 0 || o.Allowed)
+		if e.err != nil && (e.err.Cause == CauseForeign || *s != before) {
+			c.lost = e.err
+		}
+		if it.kind != kindLook && it.units <= p.layout.capacity {
+			e.most = max(e.most, it.units)
+		}
 	}
 }
 

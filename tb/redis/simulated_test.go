@@ -87,7 +87,7 @@ func (s *simulator) newLimiter(
 }
 
 // run runs the script on buckets at an instant. Each group of them pays as a whole or not.
-func (s *simulator) run(now uint64, group int, parts ...portion) (reply, error) {
+func (s *simulator) run(now uint64, group int, parts ...part) (reply, error) {
 	r, err := s.runEach([]command{{now: now, group: group, parts: parts}})
 	if err != nil {
 		return reply{}, err
@@ -99,20 +99,13 @@ func (s *simulator) run(now uint64, group int, parts ...portion) (reply, error) 
 type command struct {
 	now   uint64 // µs
 	group int    // the size of the groups of parts that are granted all or none; 0 is 1
-	parts []portion
+	parts []part
 
 	deadline uint64 // 0 for none
 }
 
-// portion is what a command wants from one bucket.
-type portion struct {
-	layout *layout
-	name   string
-	items  []item
-}
-
-func (m *layout) part(name string, items ...item) portion {
-	return portion{m, name, items}
+func (m *layout) part(name string, items ...item) part {
+	return part{layout: m, name: name, items: items}
 }
 
 // argument returns the argument of the script.

@@ -42,6 +42,10 @@ type Stats struct {
 	// charged.
 	Reservations, Cancellations uint64
 	UnpaidTokens                float64
+	// Leased counts the calls that a lease has granted.
+	Leased uint64
+	// ClaimedTokens were taken for leases. ReturnedTokens of them are back in their buckets.
+	ClaimedTokens, ReturnedTokens float64
 	// InFlight is the number of commands under way now, at most 256.
 	InFlight int
 
@@ -56,9 +60,10 @@ type Stats struct {
 type counts struct {
 	granted, refused            atomic.Uint64
 	commands, loaded, stale     atomic.Uint64
-	abandoned                   atomic.Uint64
+	abandoned, leased           atomic.Uint64
 	reservations, cancellations atomic.Uint64
 	unpaid                      tokenSum
+	claimed, returned           atomic.Uint64 // millionths of a token
 
 	policyGranted, policyRefused atomic.Uint64
 	causes                       [causes]atomic.Uint64
@@ -103,12 +108,14 @@ func (l *Limiter) Stats() Stats {
 	s := Stats{
 		Granted: c.granted.Load(), Refused: c.refused.Load(), Failed: make(map[Cause]uint64),
 		Commands: c.commands.Load(), Loaded: c.loaded.Load(), Stale: c.stale.Load(),
-		Abandoned: c.abandoned.Load(), InFlight: len(l.inFlight),
+		Abandoned: c.abandoned.Load(), InFlight: len(l.inFlight), Leased: c.leased.Load(),
 		RefusedLocally: uint64(c.denied.Value()), Policy: l.policy,
 		PolicyGranted: c.policyGranted.Load(), PolicyRefused: c.policyRefused.Load(),
 	}
 	s.Reservations, s.Cancellations = c.reservations.Load(), c.cancellations.Load()
 	s.UnpaidTokens = c.unpaid.sum()
+	s.ClaimedTokens = float64(c.claimed.Load()) / maxScale
+	s.ReturnedTokens = float64(c.returned.Load()) / maxScale
 	for i := range c.causes {
 		if n := c.causes[i].Load(); n > 0 {
 			s.Failed[Cause(i)] = n

@@ -3,6 +3,7 @@ package redis
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-181794aa/ratelimit/internal/redistest"
 )
@@ -12,10 +13,10 @@ func TestTagThatPanics(t *testing.T) {
 	c := dial(t, redistest.Start(t))
 	tenant := func(key string) string { return strings.Split(key, ":")[1] }
 	for name, opts := range map[string][]Option{
-		"batching": nil, "without batching": {WithoutBatching()},
+		"batching": nil, "without batching": {WithoutBatching()}, "leases": {WithLease(time.Second)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLimiter(t, c, slow, append(opts, WithTag(tenant), WithPrefix(name))...)
+			l := newLimiter(t, c, hot, append(opts, WithTag(tenant), WithPrefix(name))...)
 			for range 3 {
 				func() {
 					defer func() {
@@ -40,7 +41,7 @@ func TestTagThatPanics(t *testing.T) {
 func TestTagThatAsksTheLimiter(t *testing.T) {
 	c := dial(t, redistest.Start(t))
 	for name, opts := range map[string][]Option{
-		"batching": nil, "without batching": {WithoutBatching()},
+		"batching": nil, "without batching": {WithoutBatching()}, "leases": {WithLease(time.Second)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var l *Limiter
@@ -50,7 +51,7 @@ func TestTagThatAsksTheLimiter(t *testing.T) {
 				}
 				return key
 			}
-			l = newLimiter(t, c, slow, append(opts, WithTag(tag), WithPrefix(name))...)
+			l = newLimiter(t, c, hot, append(opts, WithTag(tag), WithPrefix(name))...)
 			if d, err := l.Allow(t.Context(), "a"); err != nil || !d.Allowed {
 				t.Errorf("%+v, %v", d, err)
 			}

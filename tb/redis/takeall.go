@@ -21,8 +21,9 @@ import (
 //
 // The other charges are peeked at first. If one refuses, Redis is not asked. They are taken last.
 //
-// If it is known that a bucket on Redis cannot pay, its charge is refused without a command, and the
-// charges on Redis of which that is not known are not asked: see WithMaxDenial.
+// If it is known that a bucket on Redis cannot pay, and it has no lease, its charge is refused
+// without a command, and the charges on Redis of which that is not known are not asked: see
+// WithMaxDenial.
 //
 // A charge that was not asked, because another one has refused before, has the zero Decision. A
 // refused call is granted after the longest RetryAfter, or later if a charge was not asked. An
@@ -116,7 +117,8 @@ func (g *group) admits(c *Charge) bool {
 func (g *group) refuse(ctx context.Context, decisions []tb.Decision) (refused bool) {
 	for i, c := range g.charges {
 		s, denied := c.limiter.denied(c.layout, c.key, c.item.units)
-		if !denied || c.item.kind != kindTake || c.limiter.admit(ctx) != nil {
+		if !denied || c.item.kind != kindTake || c.limiter.admit(ctx) != nil ||
+			!c.limiter.leases.latest(c.key).isEmpty() { // a lease may pay it
 			continue
 		}
 		c.limiter.counts.denied.Inc()
@@ -167,7 +169,7 @@ func (g *group) degrade(
 	allowed = true
 	for i, c := range g.charges {
 		c.taken.Store(false)
-		c.asked, c.delay = false, 0
+		c.asked, c.from, c.delay = false, nil, 0
 		o, err := c.limiter.degrade(ctx, c.layout, c.key, c.item.units, err)
 		if err != nil {
 			return false, err

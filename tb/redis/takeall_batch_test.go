@@ -146,7 +146,7 @@ func (s *simulator) compareGroups(rng *rand.Rand) error {
 	now := uint64(noon)
 	clock := func() time.Time { return time.UnixMicro(int64(now)) }
 	limit := perSecond(1+rng.IntN(20), 1+rng.Int64N(20))
-	m, err := newLayout(limit)
+	m, err := newLayout(limit, 0)
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (s *simulator) compareGroups(rng *rand.Rand) error {
 	for range 10 {
 		now += rng.Uint64N(1_000_000)
 		size := 1 + rng.IntN(3)
-		var parts []portion
+		var parts []part
 		var costs []int
 		for range 6 {
 			for _, i := range rng.Perm(3)[:size] {

@@ -1,0 +1,269 @@
+package redis
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/puzpuzpuz/xsync/v3"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// maxLeases is the most keys that have a lease. Calls on further keys go to the server.
+const maxLeases = 1 << 16
+
+// leases are the tokens that this process has taken and not spent yet, by key. All methods are safe
+// for concurrent use.
+type leases struct {
+	l    *shared
+	life int64        // µs of the local clock
+	now  func() int64 // the local clock
+	keys *xsync.MapOf[string, *lease]
+
+	mu      sync.Mutex
+	closed  bool
+	timer   *time.Timer    // of the next sweep, or nil
+	sweeper sync.WaitGroup // waits for the timer
+}
+
+// lease is the part of a bucket that this process may spend without the server.
+type lease struct {
+	key   string
+	claim atomic.Pointer[claim] // the latest, or nil
+
+	mu      sync.Mutex
+	pending chan struct{} // is closed when the claim that is under way is over; nil without one
+	gone    bool          // it is not in the table any more
+}
+
+// claim is tokens that one command has taken beyond the cost of its call.
+type claim struct {
+	layout *layout
+	left   atomic.Uint64 // units; none are spent at end or later
+	end    int64         // local time in µs
+	after  state         // the bucket after the command
+	size   uint64        // the units at first, or 0 if the next claim is as the first
+}
+
+// isEmpty reports whether there is nothing to spend or to give back.
+func (c *claim) isEmpty() bool { return c == nil || c.left.Load() == 0 }
+
+// spend takes units if the claim has them, and returns the bucket as the claim knows it.
+func (c *claim) spend(m *layout, units uint64, now int64) (s state, ok bool) {
+	if c == nil || c.layout != m || now >= c.end {
+		return s, false
+	}
+	for {
+		left := c.left.Load()
+		if left < units {
+			return s, false
+		}
+		if c.left.CompareAndSwap(left, left-units) {
+			s = c.after
+			s.deficit -= left - units
+			return s, true
+		}
+	}
+}
+
+// newLeases returns nil without WithLease.
+func newLeases(l *shared, h time.Duration) *leases {
+	if h == 0 {
+		return nil
+	}
+	us := h.Microseconds()
+	return &leases{
+		l: l, life: us - us/drift - 1, now: l.local, keys: xsync.NewMapOf[string, *lease](),
+	}
+}
+
+// latest returns the latest claim on key, or nil.
+func (ls *leases) latest(key string) *claim {
+	if ls == nil {
+		return nil
+	}
+	x, ok := ls.keys.Load(key)
+	if !ok {
+		return nil
+	}
+	return x.claim.Load()
+}
+
+// take takes units from key's lease, or from the server.
+func (ls *leases) take(
+	ctx context.Context, m *layout, key string, units uint64,
+) (result, error) {
+	l, c := ls.l, ls.latest(key)
+	if s, ok := c.spend(m, units, ls.now()); ok {
+		return ls.granted(c, s), nil
+	}
+	_, denied := l.denied(m, key, units)
+	if denied && c.isEmpty() || units > m.capacity { // a lease does not help
+		return l.serve(ctx, m, key, item{units: units})
+	}
+	for waited := false; ; waited = true {
+		if err := l.admit(ctx); err != nil {
+			return result{}, l.counts.failed(err)
+		}
+		x := ls.get(key)
+		if x == nil {
+			break
+		}
+		x.mu.Lock()
+		c, pending := x.claim.Load(), x.pending
+		s, ok := c.spend(m, units, ls.now())
+		if !ok && pending == nil && !x.gone {
+			x.pending = make(chan struct{})
+			x.mu.Unlock()
+			return ls.renew(ctx, m, x, units)
+		}
+		x.mu.Unlock()
+		if ok {
+			return ls.granted(c, s), nil
+		}
+		if waited {
+			break
+		}
+		if pending != nil {
+			var cancel context.CancelFunc // the wait and the command after it have one timeout
+			ctx, cancel = context.WithTimeout(ctx, l.timeout)
+			defer cancel()
+			select {
+			case <-pending:
+			case <-ctx.Done():
+			}
+		}
+	}
+	return l.serve(ctx, m, key, item{units: units})
+}
+
+// granted returns the result of a call that c has paid.
+func (ls *leases) granted(c *claim, s state) result {
+	ls.l.counts.leased.Add(1)
+	d := tb.Decision{Allowed: true, Remaining: c.layout.remaining(&s)}
+	return result{Outcome: Outcome{Decision: d, By: ByLease}, before: s, from: c}
+}
+
+// renew takes units and a new claim by one command. The caller has set x.pending. If the caller
+// leaves, the command goes on, because it takes tokens for others too.
+func (ls *leases) renew(
+	ctx context.Context, m *layout, x *lease, units uint64,
+) (r result, err error) {
+	l := ls.l
+	var taken result
+	var failure error
+	var over atomic.Bool // the command, or the wait of the caller
+	done := make(chan struct{})
+	go func() {
+		taken, failure = ls.claim(ctx, m, x, units)
+		if over.Swap(true) && taken.Allowed {
+			l.counts.abandoned.Add(1)
+		}
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		if !over.Swap(true) {
+			return r, l.counts.failed(contextError(ctx.Err()))
+		}
+		<-done
+	}
+	r, err = taken, failure
+	if err != nil {
+		return r, l.counts.failed(err)
+	}
+	l.counts.decided(r.Allowed)
+	return r, nil
+}
+
+// claim sends the command of renew, until the timeout or the deadline of ctx.
+func (ls *leases) claim(
+	ctx context.Context, m *layout, x *lease, units uint64,
+) (r result, err error) {
+	l := ls.l
+	old, c := x.claim.Load(), &claim{layout: m}
+	defer func() { x.renewed(old, c, err) }()
+	items := []item{{units: units}}
+	extra := ls.extra(m, old, units)
+	if extra > 0 {
+		items = append(items, item{units: extra})
+	}
+	n, opened, err := l.enter(x.key)
+	if err != nil {
+		return r, err
+	}
+	defer n.breaker.leave(opened)
+	end := time.Now().Add(l.timeout)
+	if deadline, ok := ctx.Deadline(); ok && deadline.Before(end) {
+		end = deadline
+	}
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), end)
+	defer cancel()
+	if !old.isEmpty() {
+		_ = ls.giveBack(ctx, x, old) // if it fails, its tokens are lost
+	}
+	c.end = ls.now() + ls.life
+	if r.before, err = l.exec(ctx, m, x.key, items...); err != nil {
+		return r, err
+	}
+	c.after = r.before
+	r.Decision = m.take(&c.after, units)
+	if m.pay(&c.after, extra) {
+		c.size = extra
+		c.left.Store(extra)
+		l.counts.claimed.Add(m.millionths(extra))
+	}
+	return r, nil
+}
+
+// extra returns how many units to take beyond the units of a call.
+func (ls *leases) extra(m *layout, old *claim, units uint64) uint64 {
+	if old == nil || old.layout != m {
+		return 0
+	}
+	size := old.size
+	switch used := old.left.Load() < units; {
+	case !used:
+		size /= 2
+	case ls.now() < old.end:
+		size = max(2*size, units)
+	}
+	return min(size, (m.capacity-old.after.deficit)/2) / units * units
+}
+
+// renewed ends a renewal of the claim old. If the key was reset meanwhile, the new claim is
+// dropped: it may be of the bucket before. After an error, a lease grows anew.
+func (x *lease) renewed(old, c *claim, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case err == nil && x.claim.Load() == old:
+		x.claim.Store(c)
+	case old != nil:
+		old.size = 0
+	}
+	close(x.pending)
+	x.pending = nil
+}
+
+// giveBack gives back what a claim of x has left: a grant of size units is one of what was spent,
+// and one of what is left, at the same instant.
+func (ls *leases) giveBack(ctx context.Context, x *lease, c *claim) error {
+	left := c.left.Swap(0)
+	if left == 0 {
+		return nil
+	}
+	l, m := ls.l, c.layout
+	before := c.after
+	before.deficit -= left
+	before.charge(0)
+	it := undoOf(before, left)
+	s, err := l.exec(ctx, m, x.key, it)
+	if err == nil {
+		l.counts.returned.Add(m.millionths(m.undo(&s, &it)))
+	}
+	return err
+}

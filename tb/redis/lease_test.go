@@ -1,0 +1,334 @@
+package redis
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/internal/redistest"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+var hot = tb.Limit{Capacity: 1_000_000, Tokens: 1000, Per: time.Second}
+
+func newLeased(t testing.TB, h time.Duration, opts ...Option) *Limiter {
+	t.Helper()
+	l := newLimiter(t, dial(t, redistest.Start(t)), hot, append(opts, WithLease(h))...)
+	if l.leases == nil {
+		t.Fatal("leases are off")
+	}
+	return l
+}
+
+func TestLeaseSparesCommands(t *testing.T) {
+	l := newLeased(t, time.Minute)
+	const calls = 10_000
+	for i := range calls {
+		d, err := l.Allow(t.Context(), "a")
+		if err != nil || !d.Allowed || d.Remaining > 940_000-i+1_000 || d.Remaining < 940_000-i-1 {
+			t.Fatalf("call %d: %+v, %v", i, d, err)
+		}
+	}
+	s := l.Stats()
+	if s.Granted+s.Leased != calls || s.Leased < calls-20 || s.Commands > 20 || s.Abandoned > 0 {
+		t.Errorf("Stats: %+v", s)
+	}
+}
+
+// Callers of three processes share a bucket of a live server. They are granted no more than the
+// bound, and at least a full bucket.
+func TestLeasesUnderLoad(t *testing.T) {
+	server := redistest.Start(t)
+	limit, h := perSecond(5000, 20_000), 20*time.Millisecond
+	var granted, leased atomic.Int64
+	var wg sync.WaitGroup
+	start := time.Now()
+	var nodes []*Limiter
+	for range 3 {
+		l := newLimiter(t, dial(t, server), limit, WithLease(h))
+		nodes = append(nodes, l)
+		for range 8 {
+			wg.Go(func() {
+				for range 1000 {
+					d, err := l.Allow(t.Context(), "a")
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if d.Allowed {
+						granted.Add(1)
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+	elapsed := time.Since(start)
+	var claimed, returned float64
+	for _, l := range nodes {
+		l.Close()
+		s := l.Stats()
+		leased.Add(int64(s.Leased))
+		claimed, returned = claimed+s.ClaimedTokens, returned+s.ReturnedTokens
+	}
+	most := 5000 + 20_000*elapsed.Seconds()
+	if n := float64(granted.Load()); n > most || n < 4600 || leased.Load() == 0 {
+		t.Errorf("%v grants in %v, want 4600 to %v; %d were leased", n, elapsed, most, leased.Load())
+	}
+	if float64(leased.Load())+returned > claimed {
+		t.Errorf("%d spent and %v returned of %v claimed", leased.Load(), returned, claimed)
+	}
+	t.Logf("%d grants in %v, %d leased, %v returned", granted.Load(), elapsed, leased.Load(), returned)
+}
+
+func TestLeasedCallAllocatesNothing(t *testing.T) {
+	l := newLeased(t, time.Hour/100)
+	for range 5_000 {
+		allow1(t, l)
+	}
+	if n := testing.AllocsPerRun(100, func() { allow1(t, l) }); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+}
+
+func allow1(t testing.TB, l *Limiter) {
+	if d, err := l.Allow(t.Context(), "a"); err != nil || !d.Allowed {
+		t.Fatalf("%+v, %v", d, err)
+	}
+}
+
+func TestLeaseIsGivenBack(t *testing.T) {
+	for _, end := range []string{"sweep", "renewal", "Close"} {
+		t.Run(end, func(t *testing.T) {
+			// The bucket is not full again before the end, however slow the machine is.
+			limit := tb.Limit{Capacity: 1_000_000, Tokens: 1, Per: time.Second}
+			l := newLimiter(t, dial(t, redistest.Start(t)), limit, WithLease(time.Minute))
+			now := int64(0)
+			sweepByHand(l.leases)
+			l.leases.now = func() int64 { return now }
+			for range 100 {
+				allow1(t, l)
+			}
+			s := l.Stats()
+			left := s.ClaimedTokens - float64(s.Leased)
+			if left < 10 {
+				t.Fatalf("%v tokens left, want more for this test", left)
+			}
+			now += l.leases.life
+			size := latest(l).size
+			switch end {
+			case "sweep":
+				l.leases.sweep(false)
+				if n := l.leases.keys.Size(); n != 0 {
+					t.Errorf("%d leases after the sweep", n)
+				}
+			case "renewal":
+				allow1(t, l)
+				token := l.layout.Load().scale
+				if got, want := latest(l).size, size/2/token*token; got != want {
+					t.Errorf("a lease that was not used up has %d units after %d, want %d", got, size, want)
+				}
+			case "Close":
+				l.Close()
+			}
+			if s := l.Stats(); s.ReturnedTokens != left {
+				t.Errorf("%v tokens were given back, want %v", s.ReturnedTokens, left)
+			}
+		})
+	}
+}
+
+// A call for all tokens brings the lease back first. A call for more would be refused with it too.
+func TestCallForAllTokensEndsTheLease(t *testing.T) {
+	for more, ends := range map[int]bool{0: true, 1: false} {
+		l := newLeased(t, time.Minute)
+		sweepByHand(l.leases)
+		for range 100 {
+			allow1(t, l)
+		}
+		s, m := l.Stats(), l.layout.Load()
+		want, left := 0.0, s.ClaimedTokens-float64(s.Leased)
+		if ends {
+			want = left
+		}
+		d, err := l.AllowN(t.Context(), "a", int(m.capacity/m.scale)+more)
+		if got := l.Stats().ReturnedTokens; err != nil || d.Allowed || left < 10 || got != want {
+			t.Errorf("%d tokens more: %+v, %v, %v of %v were given back", more, d, err, got, left)
+		}
+	}
+}
+
+// Without a place in the table, a call goes to the server.
+func TestKeyWithoutALease(t *testing.T) {
+	l := newLeased(t, time.Minute)
+	l.leases.mu.Lock()
+	l.leases.closed = true
+	l.leases.mu.Unlock()
+	for range 10 {
+		allow1(t, l)
+	}
+	if s := l.Stats(); s.Leased > 0 || s.Granted != 10 {
+		t.Errorf("Stats: %+v", s)
+	}
+}
+
+// Leases that have ended leave the table with the next sweep, and the sweeps end with the last one.
+func TestSweepsEndWithTheLeases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, err := New(unconnected{}, hot, WithLease(time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ls := l.leases
+		ls.get("a").claim.Store(&claim{end: ls.now() + ls.life*3/2})
+		for i, want := range []int{1, 0} {
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if n := ls.keys.Size(); n != want {
+				t.Errorf("%d leases after %d s, want %d", n, i+1, want)
+			}
+		}
+		ls.mu.Lock()
+		defer ls.mu.Unlock()
+		if ls.timer != nil {
+			t.Error("the sweeps go on without a lease")
+		}
+	})
+}
+
+// A lease ends before its time has passed on any clock that drifts by less than a thousandth.
+func TestLeaseIsShorterThanItsTime(t *testing.T) {
+	l := newLeased(t, 5*time.Second)
+	if l.leases.life != 4_994_999 {
+		t.Errorf("a lease of 5 s ends after %d µs", l.leases.life)
+	}
+}
+
+// What a claim has left is spent in the bucket, as the process that has it sees it.
+func TestClaimIsSpent(t *testing.T) {
+	m, err := newLayout(perSecond(1000, 1), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := *m
+	c := &claim{layout: m, end: 10, after: newState(noon, 100, noon)}
+	c.left.Store(9)
+	for i, tt := range []struct {
+		m       *layout
+		units   uint64
+		now     int64
+		deficit uint64 // 0 if the claim does not pay
+	}{{m, 3, 9, 94}, {m, 3, 10, 0}, {&other, 3, 9, 0}, {m, 7, 9, 0}, {m, 6, 9, 100}, {m, 1, 9, 0}} {
+		s, ok := c.spend(tt.m, tt.units, tt.now)
+		if ok != (tt.deficit > 0) || s.deficit != tt.deficit {
+			t.Errorf("call %d: %t, %+v, want a deficit of %d", i, ok, s, tt.deficit)
+		}
+	}
+	if _, ok := (*claim)(nil).spend(m, 1, 0); ok {
+		t.Error("no claim pays")
+	}
+}
+
+// A store refuses no charge that a lease can pay, although it knows that the bucket is empty.
+func TestStoreSpendsALease(t *testing.T) {
+	store, err := NewStore(dial(t, redistest.Start(t)), WithLease(2*time.Minute),
+		WithMaxDenial(patient), WithTimeout(patient))
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := tb.Limit{Capacity: 1000, Tokens: 1, Per: time.Minute}
+	all, err := store.Limiters("rule", []tb.Limit{limit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := all[0].(*Limiter)
+	defer l.Close()
+	take := func(keys ...string) bool {
+		var charges []tb.Charge
+		for _, key := range keys {
+			charges = append(charges, newCharge(t, l, key, 1))
+		}
+		_, allowed, err := store.TakeAll(t.Context(), time.Now(), charges, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return allowed
+	}
+	for range 40 {
+		take("a")
+	}
+	left := latest(l).left.Load() / l.layout.Load().scale
+	other := newLimiter(t, l.client, limit, WithLease(2*time.Minute), WithPrefix(l.prefix))
+	for d := (tb.Decision{Allowed: true}); d.Allowed; { // it drains the bucket
+		if d, err = other.Allow(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if take("a", "b") || l.Stats().RefusedLocally > 0 {
+		t.Fatal("two charges are granted, or refused without a command")
+	}
+	granted := uint64(0)
+	for take("a") {
+		granted++
+	}
+	if granted != left || left == 0 {
+		t.Errorf("%d calls were granted by a lease of %d", granted, left)
+	}
+	if n := l.Stats(); take("a") || take("a", "b") || l.Stats().Commands != n.Commands {
+		t.Errorf("%d commands after the lease", l.Stats().Commands-n.Commands)
+	}
+}
+
+func TestUndoOfALeasedCharge(t *testing.T) {
+	l := newLeased(t, time.Minute)
+	for range 100 {
+		allow1(t, l)
+	}
+	commands := l.Stats().Commands
+	c := newCharge(t, l, "a", 1)
+	before, err := c.Take(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Cancel()
+	after, err := c.Take(time.Now())
+	if err != nil || before != after || l.Stats().Commands != commands {
+		t.Errorf("%+v, then %+v, %v, with %d commands", before, after, err, l.Stats().Commands-commands)
+	}
+}
+
+func TestLeasesThatDoNotPay(t *testing.T) {
+	c := dial(t, redistest.Start(t))
+	for _, tt := range []struct {
+		limit tb.Limit
+		h     time.Duration
+		pays  bool
+	}{
+		{perSecond(100, 20), 100 * time.Millisecond, true},
+		{perSecond(100, 20), 99 * time.Millisecond, false},
+		{perSecond(4, 20), 100 * time.Millisecond, true},
+		{perSecond(3, 20), 100 * time.Millisecond, false},
+		{perSecond(1, 1), time.Hour, false},
+		{perSecond(1_000_000, 1_000_000_000), 1000 * time.Hour, false},
+	} {
+		l := newLimiter(t, c, tt.limit, WithLease(tt.h))
+		m, err := newLayout(tt.limit, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shrunk := m.capacity - l.layout.Load().capacity
+		if got := l.layout.Load().leased; got != tt.pays || got != (shrunk > 0) {
+			t.Errorf("%+v with leases of %v: leases %t, capacity less by %d units",
+				tt.limit, tt.h, got, shrunk)
+		}
+	}
+	var cfg *tb.ConfigError
+	_, err := New(c, hot, WithLease(time.Millisecond-1))
+	if !errors.As(err, &cfg) || cfg.Field != "WithLease" {
+		t.Errorf("got error %v, want a *tb.ConfigError for WithLease", err)
+	}
+	newLimiter(t, c, hot, WithLease(time.Millisecond))
+}
