@@ -16,7 +16,7 @@ func main() { program.Main() }
 
 var program = cli.Program{
 	Name:        "tb",
-	Description: "Try out token-bucket rate limits.",
+	Description: "Try out token-bucket rate limits. The programs tb-proxy and tb-rls apply them.",
 	Commands:    func() any { return new(commands) },
 	Options:     []kong.Option{replay.Vars, replay.TextMapper, policycmd.Vars},
 }
