@@ -18,7 +18,7 @@ var program = cli.Program{
 	Name:        "tb",
 	Description: "Try out token-bucket rate limits. The programs tb-proxy and tb-rls apply them.",
 	Commands:    func() any { return new(commands) },
-	Options:     []kong.Option{replay.Vars, replay.TextMapper, policycmd.Vars},
+	Options:     []kong.Option{replay.Vars, policycmd.Vars},
 }
 
 // commands are the subcommands of tb.

@@ -28,12 +28,6 @@ func TestUsageErrors(t *testing.T) {
 		{"replay,--rate=5,--burst=1,--format=$time_local $status,-", "has no client"},
 		{"replay,--rate=5,--burst=1,--format=$time_local$status,-", "text after each variable"},
 		{"replay,--rate=5,--burst=1,--sample,-", "either FILE or --sample"},
-		{"replay,--rate,-1,--burst=1,-", `--rate: "-1": want tokens per time`},
-		{"replay,--rate=5,--burst,-1,-", `--burst: "-1": want a whole number`},
-		{"replay,--rate=5,--burst=1,--cost,-1,-", `--cost: "-1": want a number of tokens`},
-		{"replay,--burst=1,-,--rate", `--rate: "": want tokens per time`},
-		{"replay,--rate=5,--burst=1,--ipv6-prefix=x,-", "1 to 128"},
-		{"replay,--rate=5,--burst=1,--max-keys=x,-", "1 to 1073741824"},
 		{"replay,--rate=5,--burst=1,--html,--json,-", "--html"},
 		{"replay,--rate=5,--burst=1,--html=-x,-", "--html=-x: want the name of a file"},
 		{"replay,--follow,--rate=5,--burst=1,a.log", "tail -F FILE | tb replay --follow -"},
@@ -45,7 +39,6 @@ func TestUsageErrors(t *testing.T) {
 		{"replay,--rate=5,--burst=1,--trusted-proxies=10.0.0.0/33,-", "10.0.0.0/8"},
 		{"replay,--rate=5,--burst=1,--algorithm=bucket,-", "fixed-window, sliding-log"},
 		{"replay,--rate=5,--burst=1,--algorithm=gcra,--algorithm=gcra,-", "gcra is there twice"},
-		{"replay,--rate=5,--burst=1,--algorithm=,-", "fixed-window, sliding-log"},
 		{"replay,--rate=1/d,--burst=60000,--algorithm=gcra,-", "at most 146 years"},
 		{"replay,--suggest=1,-", "want a percentage"},
 		{"replay,--suggest=51%,-", "0% to 50%"},
@@ -102,7 +95,7 @@ func TestUsageErrorsAreShort(t *testing.T) {
 }
 
 func TestNamesInAKeyMayNotBeEmpty(t *testing.T) {
-	for _, key := range []string{"", ",", "ip,", ",ip", "ip,,path"} {
+	for _, key := range []string{",", ",ip", "ip,,path"} {
 		status, stdout, stderr := tb(t, validLine, "replay", "--rate=5", "--burst=1", "--key", key, "-")
 		if status != 2 || stdout != "" || !strings.Contains(stderr, `key "": want ip, user`) {
 			t.Errorf("--key %q: status %d, stdout %q, stderr %q", key, status, stdout, stderr)

@@ -11,51 +11,50 @@ import (
 
 const second = uint64(time.Second)
 
-// newLimit returns a limit of tokens every per.
-func newLimit(t testing.TB, burst int, tokens int64, per time.Duration) *Limit {
+// windowOf returns the length of a window.
+func windowOf(t testing.TB, burst int, tokens int64, per time.Duration) uint64 {
 	t.Helper()
-	l, err := NewLimit(tb.Limit{Capacity: burst, Tokens: tokens, Per: per})
+	window, err := Window(tb.Limit{Capacity: burst, Tokens: tokens, Per: per})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return l
+	return uint64(window)
 }
 
 // grant is a granted request.
-type grant struct{ instant, units uint64 }
+type grant struct{ instant, tokens uint64 }
 
-// most returns the most units that were granted in any interval of d, without its first instant.
-func most(grants []grant, d uint64) (units uint64) {
+// most returns the most tokens that were granted in any interval of d, without its first instant.
+func most(grants []grant, d uint64) (tokens uint64) {
 	var sum uint64
 	first := 0
 	for _, g := range grants {
-		sum += g.units
+		sum += g.tokens
 		for grants[first].instant+d <= g.instant {
-			sum -= grants[first].units
+			sum -= grants[first].tokens
 			first++
 		}
-		units = max(units, sum)
+		tokens = max(tokens, sum)
 	}
-	return units
+	return tokens
 }
 
-// traffic returns random requests of about twice the limit: bursts, pauses, and costs of fractions
-// of a token, with the instants in order.
-func traffic(l *Limit, r *rand.Rand, n int) (requests []grant) {
+// traffic returns random requests of about twice the limit: bursts, pauses, and costs of several
+// tokens, with the instants in order.
+func traffic(burst, window uint64, r *rand.Rand, n int) (requests []grant) {
 	now := uint64(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano())
-	burst := l.capacity / unitsPerToken
 	for range n {
 		switch r.Uint64N(10 + 4*burst) {
 		case 0:
-			now += l.window/2 + r.Uint64N(2*l.window)
+			now += window/2 + r.Uint64N(2*window)
 		case 1: // to the end of a window
-			now += l.window - now%l.window - 1
+			now += window - now%window - 1
 		default:
-			now += r.Uint64N(l.window/burst + 1)
+			now += r.Uint64N(window/burst + 1)
 		}
-		cost := uint64(unitsPerToken)
+		cost := uint64(1)
 		if r.IntN(4) == 0 {
-			cost = 1 + r.Uint64N(min(l.capacity, 3*unitsPerToken))
+			cost = 1 + r.Uint64N(min(burst, 3))
 		}
 		requests = append(requests, grant{now, cost})
 	}
@@ -68,30 +67,31 @@ func TestBounds(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	for range 100 {
 		per := time.Duration(1+r.Int64N(int64(time.Second)<<r.IntN(8))) + 1e6
-		l := newLimit(t, 1+r.IntN(1<<r.IntN(8)), 1+r.Int64N(1<<r.IntN(10)), per)
-		requests := traffic(l, r, 500)
+		burst := 1 + r.IntN(1<<r.IntN(8))
+		window := windowOf(t, burst, 1+r.Int64N(1<<r.IntN(10)), per)
+		requests := traffic(uint64(burst), window, r, 500)
 		for _, name := range Names {
-			take := algorithms[name](l)
+			take := New[name](uint64(burst), window)
 			var grants []grant
 			for i, q := range requests {
-				sum := q.units
+				sum := q.tokens
 				for _, g := range grants {
-					if g.instant+l.window > q.instant {
-						sum += g.units
+					if g.instant+window > q.instant {
+						sum += g.tokens
 					}
 				}
-				got := take(q.instant, q.units)
-				if name == "sliding-log" && got != (sum <= l.capacity) {
-					t.Fatalf("%+v, request %d: granted %v with %d units in a window", l, i, got, sum)
+				got := take(q.instant, q.tokens)
+				if name == "sliding-log" && got != (sum <= uint64(burst)) {
+					t.Fatalf("burst %d in %d ns, request %d: granted %v, %d in a window", burst, window, i, got, sum)
 				}
 				if got {
 					grants = append(grants, q)
 				}
 			}
-			if n := most(grants, l.window); n > 2*l.capacity || len(grants) == 0 ||
+			if n := most(grants, window); n > uint64(2*burst) || len(grants) == 0 ||
 				len(grants) == len(requests) {
-				t.Errorf("%s, %+v: %d units in a window, %d of %d granted", name, l, n, len(grants),
-					len(requests))
+				t.Errorf("%s, burst %d in %d ns: %d in a window, %d of %d granted", name, burst, window, n,
+					len(grants), len(requests))
 			}
 		}
 	}
@@ -99,7 +99,6 @@ func TestBounds(t *testing.T) {
 
 // The bounds that docs/algorithms.md has are reached, up to a request, at the edge of a window.
 func TestBoundsAreReached(t *testing.T) {
-	l := newLimit(t, 10, 5, time.Second) // a window of 2 s
 	const edge, step = 100 * 2 * second, uint64(time.Millisecond)
 	for name, want := range map[string]map[time.Duration]uint64{ // by interval
 		"fixed-window":   {250 * time.Millisecond: 20, 2 * time.Second: 20},
@@ -107,10 +106,10 @@ func TestBoundsAreReached(t *testing.T) {
 		"sliding-window": {250 * time.Millisecond: 11, 2 * time.Second: 19},
 		"gcra":           {250 * time.Millisecond: 11, 2 * time.Second: 19},
 	} {
-		take := algorithms[name](l)
+		take := New[name](10, 2*second) // 5 a second
 		var grants []grant
 		for now := edge - step*20; now < edge+2*second-step*20; now += step {
-			if take(now, unitsPerToken) {
+			if take(now, 1) {
 				grants = append(grants, grant{now, 1})
 			}
 		}
@@ -124,7 +123,6 @@ func TestBoundsAreReached(t *testing.T) {
 
 // Step by step: the requests of 15 that are granted at an instant.
 func TestStepsByHand(t *testing.T) {
-	l := newLimit(t, 10, 10, time.Second)
 	type step struct{ now, want uint64 }
 	for name, steps := range map[string][]step{
 		// The edges are the same for all keys, and the last nanosecond of a window belongs to it.
@@ -136,11 +134,11 @@ func TestStepsByHand(t *testing.T) {
 		"sliding-log": {{10*second - 1, 10}, {11*second - 2, 0}, {11*second - 1, 10}},
 		"gcra":        {{1, 10}, {second/10 + 1, 1}, {second / 5, 0}, {second/5 + 1, 1}, {9 * second, 10}},
 	} {
-		take := algorithms[name](l)
+		take := New[name](10, second)
 		for _, s := range steps {
 			var got uint64
 			for range 15 {
-				if take(s.now, unitsPerToken) {
+				if take(s.now, 1) {
 					got++
 				}
 			}
@@ -152,42 +150,41 @@ func TestStepsByHand(t *testing.T) {
 }
 
 // GCRA and the token bucket are one algorithm: each call has the same answer, while the rate
-// supplies a unit in whole nanoseconds.
+// supplies a token in whole nanoseconds.
 func TestGCRAIsATokenBucket(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for range 100 {
-		each := 1 + r.Int64N(1<<r.IntN(20))                    // nanoseconds for a unit
-		limit := tb.Limit{Capacity: 1 + r.IntN(83), Tokens: 1, // more tokens have coarser units
-			Per: time.Duration(each * unitsPerToken)}
-		l := newLimit(t, limit.Capacity, 1, limit.Per)
+		each := 1 + r.Int64N(1<<r.IntN(20)) // nanoseconds for a millionth of a token
+		limit := tb.Limit{Capacity: 1 + r.IntN(83), Tokens: 1, Per: time.Duration(each) * 1e6}
+		window, burst := windowOf(t, limit.Capacity, 1, limit.Per), uint64(limit.Capacity)
 		var clock time.Time
 		bucket, err := mutex.New[string](limit, tb.WithClock(func() time.Time { return clock }))
 		if err != nil {
 			t.Fatal(err)
 		}
-		take, answers := gcra(l), map[bool]int{}
-		for i, q := range traffic(l, r, 1000) {
+		take, answers := gcra(burst, window), map[bool]int{}
+		for i, q := range traffic(burst, window, r, 1000) {
 			now := q.instant - q.instant%uint64(each)
 			clock = time.Unix(0, int64(now))
-			want, err := bucket.AllowCost(t.Context(), "k", float64(q.units)/unitsPerToken)
-			got := take(now, q.units)
+			want, err := bucket.AllowN(t.Context(), "k", int(q.tokens))
+			got := take(now, q.tokens)
 			if answers[got]++; err != nil || got != want.Allowed {
-				t.Fatalf("%+v, request %d: granted %v, tb/mutex %v, %v", l, i, got, want, err)
+				t.Fatalf("%+v, request %d: granted %v, tb/mutex %v, %v", limit, i, got, want, err)
 			}
 		}
 		if answers[true] == 0 || answers[false] == 0 {
-			t.Fatalf("%+v: %v", l, answers)
+			t.Fatalf("%+v: %v", limit, answers)
 		}
 	}
 }
 
-func TestLimits(t *testing.T) {
+func TestWindows(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	for _, tt := range []struct {
 		burst  int
 		tokens int64
 		per    time.Duration
-		window time.Duration // 0 for an error
+		want   time.Duration // 0 for an error
 	}{
 		{10, 5, time.Second, 2 * time.Second},
 		{1, 3, time.Second, 333_333_334},
@@ -195,18 +192,9 @@ func TestLimits(t *testing.T) {
 		{2, 1, 100 * year, 0},
 		{tb.MaxCapacity, 1, 292 * year, 0},
 	} {
-		l, err := NewLimit(tb.Limit{Capacity: tt.burst, Tokens: tt.tokens, Per: tt.per})
-		if (err != nil) != (tt.window == 0) || err == nil && l.Window() != tt.window {
-			t.Errorf("%+v: %+v, %v", tt, l, err)
-		}
-	}
-	l := newLimit(t, 10, 1, time.Second)
-	for tokens, want := range map[float64]uint64{
-		1: 1_000_000, 0.1: 100_000, 0.3: 300_000, 1e-7: 1, 1.0000001: 1_000_001, 10: 10_000_000,
-		10.1: 10_000_001, 1e300: 10_000_001,
-	} {
-		if got := l.Units(tokens); got != want {
-			t.Errorf("%v tokens: %d units, want %d", tokens, got, want)
+		got, err := Window(tb.Limit{Capacity: tt.burst, Tokens: tt.tokens, Per: tt.per})
+		if (err != nil) != (tt.want == 0) || got != tt.want {
+			t.Errorf("%+v: %v, %v", tt, got, err)
 		}
 	}
 }

@@ -9,16 +9,16 @@ import "math/bits"
 //
 // While time does not step back, it decides as a token bucket does: the bucket is full at the
 // theoretical arrival time.
-func gcra(l *Limit) Take {
+func gcra(burst, tolerance uint64) Take {
 	var arrival uint64
 	return func(now, cost uint64) bool {
-		if cost > l.capacity {
+		if cost > burst {
 			return false
 		}
-		hi, lo := bits.Mul64(cost, l.window)
-		each, _ := bits.Div64(hi, lo, l.capacity)
+		hi, lo := bits.Mul64(cost, tolerance)
+		each, _ := bits.Div64(hi, lo, burst)
 		next := max(arrival, now) + each
-		if next > now+l.window {
+		if next > now+tolerance {
 			return false
 		}
 		arrival = next

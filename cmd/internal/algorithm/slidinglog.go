@@ -5,21 +5,21 @@ package algorithm
 //
 // It needs a record for each instant with a grant, so a key takes memory in proportion to the
 // burst.
-func slidingLog(l *Limit) Take {
-	type record struct{ instant, units uint64 }
+func slidingLog(burst, window uint64) Take {
+	type record struct{ instant, tokens uint64 }
 	var records []record // in the order of time
 	var granted uint64   // their sum
 	return func(now, cost uint64) bool {
-		for len(records) > 0 && records[0].instant+l.window <= now {
-			granted -= records[0].units
+		for len(records) > 0 && records[0].instant+window <= now {
+			granted -= records[0].tokens
 			records = records[1:]
 		}
-		if granted+cost > l.capacity {
+		if granted+cost > burst {
 			return false
 		}
 		granted += cost
 		if last := len(records) - 1; last >= 0 && records[last].instant == now {
-			records[last].units += cost
+			records[last].tokens += cost
 		} else {
 			records = append(records, record{now, cost})
 		}

@@ -2,17 +2,17 @@ package algorithm
 
 import "math/bits"
 
-// slidingWindow counts the units of the present window and of the window before. It estimates the
-// units of the last window-length of time: it assumes that the grants of the window before were
+// slidingWindow counts the tokens of the present window and of the window before. It estimates the
+// tokens of the last window-length of time: it assumes that the grants of the window before were
 // spread evenly, and counts the share of them that the length still covers.
 //
 // The estimate errs in both directions. It is too low if the grants came late in their window:
 // then up to twice the burst is granted in one length. It is too high if they came early: then a
 // request is refused although the length has room.
-func slidingWindow(l *Limit) Take {
+func slidingWindow(burst, size uint64) Take {
 	var window, previous, present uint64 // window is the number of the present one
 	return func(now, cost uint64) bool {
-		w, elapsed := now/l.window, now%l.window
+		w, elapsed := now/size, now%size
 		switch w - window {
 		case 0:
 		case 1:
@@ -20,12 +20,12 @@ func slidingWindow(l *Limit) Take {
 		default:
 			window, previous, present = w, 0, 0
 		}
-		if present+cost > l.capacity {
+		if present+cost > burst {
 			return false
 		}
-		hi, lo := bits.Mul64(previous, l.window-elapsed)
-		covered, rest := bits.Div64(hi, lo, l.window)
-		room := l.capacity - present - cost
+		hi, lo := bits.Mul64(previous, size-elapsed)
+		covered, rest := bits.Div64(hi, lo, size)
+		room := burst - present - cost
 		if covered > room || covered == room && rest > 0 {
 			return false
 		}

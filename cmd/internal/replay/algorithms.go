@@ -22,10 +22,10 @@ type AlgorithmOutcome struct {
 // algorithmMode decides requests by several algorithms besides a limit.
 type algorithmMode struct {
 	*limitMode
-	limit    *algorithm.Limit
-	outcomes []AlgorithmOutcome
-	keys     map[string]*contest
-	maxKeys  int
+	burst, window uint64
+	outcomes      []AlgorithmOutcome
+	keys          map[string]*contest
+	maxKeys       int
 }
 
 // contest has what decides the requests of a key, whose time never steps back: an element for each
@@ -37,54 +37,50 @@ type contest struct {
 }
 
 func newAlgorithmMode(o *Options) (*algorithmMode, error) {
-	m := &algorithmMode{maxKeys: o.MaxKeys, keys: make(map[string]*contest)}
+	m := &algorithmMode{burst: uint64(o.Burst), maxKeys: o.MaxKeys, keys: make(map[string]*contest)}
 	var err error
 	if m.limitMode, err = newLimitMode(o); err != nil {
 		return nil, err
 	}
-	if m.limit, err = algorithm.NewLimit(o.Rate.limit(int(o.Burst))); err != nil {
+	window, err := algorithm.Window(o.Rate.limit(o.Burst))
+	if err != nil {
 		return nil, fmt.Errorf("--algorithm: %w", err)
 	}
+	m.window = uint64(window)
 	for i, name := range o.Algorithms {
-		if slices.Contains(o.Algorithms[:i], name) {
+		switch {
+		case algorithm.New[name] == nil:
+			return nil, fmt.Errorf("--algorithm: %q: want one of %s", name,
+				strings.Join(algorithm.Names, ", "))
+		case slices.Contains(o.Algorithms[:i], name):
 			return nil, fmt.Errorf("--algorithm: %s is there twice", name)
 		}
 		m.outcomes = append(m.outcomes, AlgorithmOutcome{Algorithm: name})
 	}
-	if _, err = m.newContest(); err != nil {
-		return nil, fmt.Errorf("--algorithm: %w", err)
-	}
 	return m, nil
 }
 
-func (m *algorithmMode) newContest() (*contest, error) {
-	c := &contest{refused: make([]bool, len(m.outcomes))}
-	for _, o := range m.outcomes {
-		take, err := algorithm.New(o.Algorithm, m.limit)
-		if err != nil {
-			return nil, err
-		}
-		c.takes = append(c.takes, take)
-	}
-	return c, nil
-}
-
 func (m *algorithmMode) decide(p pending, key []byte) (granted bool, err error) {
+	cost, err := wholeCost(p.cost, "--algorithm")
+	if err != nil {
+		return false, err
+	}
 	c := m.keys[string(key)]
 	if c == nil {
 		if len(m.keys) == m.maxKeys {
 			return false, fmt.Errorf("the log has more than %d keys for --algorithm:"+
 				" want a greater --max-keys", m.maxKeys)
 		}
-		if c, err = m.newContest(); err != nil {
-			return false, err
+		c = &contest{refused: make([]bool, len(m.outcomes))}
+		for _, o := range m.outcomes {
+			c.takes = append(c.takes, algorithm.New[o.Algorithm](m.burst, m.window))
 		}
 		m.keys[string(key)] = c
 	}
 	c.latest = max(c.latest, p.time)
 	for i, take := range c.takes {
 		o := &m.outcomes[i]
-		if take(uint64(c.latest), m.limit.Units(p.cost)) {
+		if take(uint64(c.latest), cost) {
 			o.Granted++
 			continue
 		}
@@ -98,13 +94,12 @@ func (m *algorithmMode) decide(p pending, key []byte) (granted bool, err error) 
 
 func (m *algorithmMode) fill(res *Result) {
 	m.limitMode.fill(res)
-	res.Report.Window = m.limit.Window().Seconds()
 	res.Report.Algorithms = slices.Clone(m.outcomes)
 }
 
 // writeAlgorithms writes a table of the algorithms, after the token bucket.
 func (rep *Report) writeAlgorithms(b *strings.Builder) {
-	fmt.Fprintf(b, "\nOther algorithms under this limit, with windows of %v s:\n\n", rep.Window)
+	b.WriteString("\nOther algorithms under this limit:\n\n")
 	table := columns(b)
 	fmt.Fprintln(table, "algorithm\trefused\tof requests\tkeys refused\t")
 	bucket := AlgorithmOutcome{"token-bucket", 0, rep.Limit.Refused, rep.Limit.KeysRefused}

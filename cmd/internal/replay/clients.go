@@ -9,8 +9,6 @@ import (
 
 // Clients says what is remarkable about the clients of a log.
 type Clients struct {
-	// NoAddress counts the requests of clients that are not addresses, such as the names of hosts.
-	NoAddress uint64 `json:"no_address"`
 	// Private counts the requests of clients with private addresses.
 	Private uint64 `json:"private"`
 	// Proxy is the private address with the most requests, which may be a proxy. It is left out unless
@@ -43,12 +41,7 @@ func (c *Clients) fill(requests uint64, clients func(yield func(text string, n u
 	var most, addresses uint64
 	for text, n := range clients {
 		address, _, _ := strings.Cut(text, "/")
-		a, err := netip.ParseAddr(address)
-		switch {
-		case text == "": // Missing counts these
-		case err != nil:
-			c.NoAddress += n
-		case privateNetwork(a) >= 0:
+		if a, err := netip.ParseAddr(address); err == nil && privateNetwork(a) >= 0 {
 			addresses++
 			if c.Private += n; n > most {
 				most, c.Proxy = n, a
@@ -62,10 +55,6 @@ func (c *Clients) fill(requests uint64, clients func(yield func(text string, n u
 
 // write says what is remarkable about the clients of a number of requests.
 func (c *Clients) write(b *strings.Builder, requests uint64, trusted []netip.Prefix) {
-	if n := c.NoAddress; n > 0 {
-		fmt.Fprintf(b, "%s of %s requests have a client that is not an address.\n", grouped(n),
-			grouped(requests))
-	}
 	if c.Proxy.IsValid() {
 		trusted = append(slices.Clone(trusted), privateNetworks[privateNetwork(c.Proxy)])
 		fmt.Fprintf(b, "%s of %s requests come from private addresses such as %s, which may be a proxy.\n"+

@@ -51,21 +51,3 @@ func TestRequestsBehindAProxy(t *testing.T) {
 		}
 	}
 }
-
-func TestClientsThatAreNotAddressesAreReported(t *testing.T) {
-	log := line("192.0.2.1", 1, 1) + line("www.example", 1, 1) + line("2001:db8::1", 1, 1) +
-		line("b.example", 1, 1) + line("b.example", 1, 1)
-	for keys, want := range map[string]uint64{"ip": 3, "user,ip": 3, "path": 0} {
-		for name, o := range map[string]Options{
-			"limit": options(t, "1", 1), "suggestion": suggestOptions(t, "1%", "1"),
-		} {
-			o.Keys = strings.Split(keys, ",")
-			rep := replay(t, o, input("a.log", log)).Report
-			const note = "3 of 5 requests have a client that is not an address.\n"
-			if text := rendered(t, &rep); rep.Clients.NoAddress != want ||
-				strings.Contains(text, note) != (want > 0) {
-				t.Errorf("%s by %s: %+v, want %d, in\n%s", name, keys, rep.Clients, want, text)
-			}
-		}
-	}
-}

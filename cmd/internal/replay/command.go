@@ -2,7 +2,6 @@ package replay
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,29 +11,30 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/samplelog"
+	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // Command is `tb replay`. Its fields are the flags; Vars has their help.
 type Command struct {
 	Files []string `arg:"" optional:"" name:"file" help:"${replay_file}"`
 
-	Rate  Rate  `type:"text" placeholder:"TOKENS/TIME" help:"${replay_rate}"`
-	Burst Burst `type:"text" placeholder:"TOKENS" help:"${replay_burst}"`
+	Rate  Rate `placeholder:"TOKENS/TIME" help:"${replay_rate}"`
+	Burst int  `placeholder:"TOKENS" help:"${replay_burst}"`
 
-	Suggest Share   `type:"text" placeholder:"PERCENT" help:"${replay_suggest}"`
+	Suggest Share   `placeholder:"PERCENT" help:"${replay_suggest}"`
 	ByPath  bool    `help:"${replay_by_path}"`
 	Export  *string `enum:"policy,caddy,nginx" placeholder:"FORMAT" help:"${replay_export}"`
 	Policy  string  `placeholder:"FILE" help:"${replay_policy}"`
 
-	Key        []string          `sep:"none" default:"ip" help:"${replay_key}"`
-	IPv6Prefix prefix            `type:"text" name:"ipv6-prefix" default:"64" help:"${replay_prefix}"`
+	Key        []string          `default:"ip" help:"${replay_key}"`
+	IPv6Prefix int               `name:"ipv6-prefix" default:"64" help:"${replay_prefix}"`
 	Trusted    []cli.Network     `name:"trusted-proxies" placeholder:"CIDR" help:"${replay_trusted}"`
-	Cost       Cost              `type:"text" default:"1" help:"${replay_cost}"`
+	Cost       Cost              `default:"1" help:"${replay_cost}"`
 	Field      map[string]string `mapsep:"," placeholder:"NAME=FIELD" help:"${replay_field}"`
 	Format     string            `placeholder:"LOG_FORMAT" help:"${replay_format}"`
 
-	MaxKeys   maxKeys  `type:"text" default:"1048576" help:"${replay_max_keys}"`
-	Algorithm []string `sep:"none" placeholder:"LIST" help:"${replay_algorithm}"`
+	MaxKeys   int      `default:"1048576" help:"${replay_max_keys}"`
+	Algorithm []string `placeholder:"LIST" help:"${replay_algorithm}"`
 
 	Follow bool   `help:"${replay_follow}"`
 	All    bool   `help:"${replay_all}"`
@@ -80,9 +80,9 @@ func (c *Command) schema() accesslog.Schema {
 // options returns the options that the flags describe. The policy is read later.
 func (c *Command) options() (Options, error) {
 	o := Options{
-		Rate: c.Rate, Burst: c.Burst, Algorithms: splitLists(c.Algorithm), Suggest: c.Suggest,
-		ByPath: c.ByPath, Keys: splitLists(c.Key), Trusted: cli.Prefixes(c.Trusted),
-		IPv6Prefix: int(c.IPv6Prefix), Cost: c.Cost, MaxKeys: int(c.MaxKeys),
+		Rate: c.Rate, Burst: c.Burst, Algorithms: c.Algorithm, Suggest: c.Suggest,
+		ByPath: c.ByPath, Keys: c.Key, Trusted: cli.Prefixes(c.Trusted),
+		IPv6Prefix: c.IPv6Prefix, Cost: c.Cost, MaxKeys: c.MaxKeys,
 		Picture: c.HTML != "", All: c.All,
 	}
 	if c.Export != nil {
@@ -93,6 +93,12 @@ func (c *Command) options() (Options, error) {
 		o.Suggest = newShare(1)
 	}
 	switch suggest := o.Suggest.isSet(); {
+	case c.IPv6Prefix < 1, c.IPv6Prefix > 128:
+		return o, errors.New("--ipv6-prefix: want 1 to 128 bits")
+	case c.MaxKeys < 1, c.MaxKeys > 1<<30:
+		return o, errors.New("--max-keys: want a whole number, 1 to 1073741824")
+	case c.Burst < 0, c.Burst > tb.MaxCapacity:
+		return o, errors.New("--burst: want a whole number, 1 to 1073741824")
 	case c.Policy != "" && (rate || burst || suggest):
 		return o, errors.New("want either --policy, or --rate, --burst or --suggest, and not both")
 	case c.Policy != "" && (!slices.Equal(o.Keys, []string{"ip"}) || c.Cost.String() != "1"):
@@ -115,17 +121,9 @@ func (c *Command) options() (Options, error) {
 	case !rate:
 		return o, errors.New("want --rate, too, such as 5, 2.5/s, 300/m or 1/24h")
 	case !burst:
-		return o, errors.New("want --burst, too, a whole number from 1")
+		return o, errors.New("want --burst, too, a whole number, 1 to 1073741824")
 	}
 	return o, nil
-}
-
-// splitLists splits lists with commas. Kong would drop an empty name at the end.
-func splitLists(lists []string) (names []string) {
-	for _, list := range lists {
-		names = append(names, strings.Split(list, ",")...)
-	}
-	return names
 }
 
 // Run replays the log and prints the report. After an error it prints the report on the
@@ -170,12 +168,15 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 		return err // which says why there is none
 	}
 	// A broken pipe kills the process here.
-	if c.Export != nil && !c.JSON {
+	if c.Export != nil {
 		return errors.Join(err, res.Report.checkNames(), show(&res.Report, std.Stderr),
-			res.Report.printExport(std.Stdout, *c.Export))
+			res.Report.printExport(std.Stdout))
 	}
 	return errors.Join(err, res.Report.checkNames(), show(&res.Report, std.Stdout))
 }
+
+// sampleLines is the length of a generated log.
+const sampleLines = 100_000
 
 // logs returns the inputs.
 func (c *Command) logs(stdin io.Reader) ([]Input, error) {
@@ -185,17 +186,4 @@ func (c *Command) logs(stdin io.Reader) ([]Input, error) {
 	return []Input{{"generated sample", func() (io.ReadCloser, error) {
 		return io.NopCloser(samplelog.New(sampleLines)), nil
 	}}}, nil
-}
-
-// sampleLines is the length of a generated log.
-const sampleLines = 100_000
-
-// print writes the report as text or JSON.
-func (c *Command) print(rep *Report, stdout io.Writer) error {
-	if !c.JSON {
-		return rep.WriteText(stdout)
-	}
-	enc := json.NewEncoder(stdout)
-	enc.SetIndent("", "  ")
-	return enc.Encode(rep)
 }

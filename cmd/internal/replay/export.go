@@ -133,33 +133,11 @@ func nginxConfig(plan []planned, o *Options, clients uint64) string {
 // room for 8,000 states of 128 bytes.
 func zoneMegabytes(clients uint64) uint64 { return 1 + clients/4000 }
 
-// addExport adds the text that --export or --by-path asks for, for a number of clients.
-func (s *Suggestion) addExport(o *Options, clients uint64) {
-	export := o.Export
-	if export == "" && o.ByPath {
-		export = "policy"
-	}
-	switch plan := s.plan(); {
-	case export == "":
-	case export == "policy" && s.Limit.Policy == nil:
-		s.NoExport = s.Limit.NoPolicy
-	case export == "policy":
-		s.Export, s.exportFile = bundle(plan), "policy.json"
-	case !slices.Equal(o.Keys, []string{"ip"}) || o.Cost.constant != 1:
-		s.NoExport = "it needs --key ip and --cost 1"
-	case export == "caddy":
-		s.Export, s.exportFile = caddyfile(plan, o), "Caddyfile"
-	case o.IPv6Prefix%8 != 0:
-		s.NoExport = "it needs whole bytes in --ipv6-prefix, such as 48, 56 or 64"
-	default:
-		s.Export, s.exportFile = nginxConfig(plan, o, clients), "nginx.conf"
-	}
-}
-
-// printExport prints what --export asks for, or returns why there is nothing to print.
-func (rep *Report) printExport(stdout io.Writer, name string) error {
-	s := rep.Suggestion
-	why := s.NoExport
+// export returns what --export prints, or why there is nothing to print, and the usual name of the
+// file.
+func (rep *Report) export() (text, file string, err error) {
+	s, o := rep.Suggestion, rep.options
+	why := ""
 	switch {
 	case rep.Requests == 0:
 		why = "the log has no request"
@@ -167,10 +145,27 @@ func (rep *Report) printExport(stdout io.Writer, name string) error {
 		why = "the log has too few requests"
 	case s.Limit == nil:
 		why = "there is no limit"
+	case o.Export == "policy" && s.Limit.Policy == nil:
+		why = s.Limit.NoPolicy
+	case o.Export == "policy":
+		return bundle(s.plan()), "policy.json", nil
+	case !slices.Equal(o.Keys, []string{"ip"}) || o.Cost.constant != 1:
+		why = "it needs --key ip and --cost 1"
+	case o.Export == "caddy":
+		return caddyfile(s.plan(), o), "Caddyfile", nil
+	case o.IPv6Prefix%8 != 0:
+		why = "it needs whole bytes in --ipv6-prefix, such as 48, 56 or 64"
+	default:
+		return nginxConfig(s.plan(), o, rep.Keys), "nginx.conf", nil
 	}
-	if why != "" {
-		return fmt.Errorf("%s, so there is nothing for --export %s", why, name)
+	return "", "", fmt.Errorf("%s, so there is nothing for --export %s", why, o.Export)
+}
+
+// printExport prints what --export asks for.
+func (rep *Report) printExport(stdout io.Writer) error {
+	text, _, err := rep.export()
+	if err == nil {
+		_, err = fmt.Fprintln(stdout, text)
 	}
-	_, err := fmt.Fprintln(stdout, s.Export)
 	return err
 }

@@ -1,30 +1,17 @@
 package replay
 
 import (
-	"encoding"
 	"errors"
 	"fmt"
 	"math"
 	"math/big"
-	"reflect"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
-
-// TextMapper parses the flags of type "text". Such a flag takes the next argument even if
-// the argument begins with a hyphen. By default kong takes -1 for a flag, and its message does
-// not name the expected value.
-var TextMapper = kong.NamedMapper("text", kong.MapperFunc(
-	func(ctx *kong.DecodeContext, target reflect.Value) error {
-		text, _ := ctx.Scan.Pop().Value.(string) // empty at the end of the line
-		return target.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text))
-	}))
 
 // Rate is a refill rate as a user writes it: 5, 2.5/s, 300/m, 1/24h. It stays the fraction
 // that was written: 300/m is {300, 1m}.
@@ -95,15 +82,6 @@ var units = map[string]time.Duration{
 	"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour,
 }
 
-// Burst is a capacity in tokens, 1 to tb.MaxCapacity. 0 means that none was given.
-type Burst int
-
-// UnmarshalText parses a whole number of tokens.
-func (b *Burst) UnmarshalText(text []byte) (err error) {
-	*b, err = parseWhole[Burst](text, 1, tb.MaxCapacity)
-	return err
-}
-
 // Cost is the number of tokens that a request takes: a constant, the size of the response in bytes,
 // or the value of a field, such as the tokens of a language model or the seconds that a request
 // took.
@@ -163,6 +141,15 @@ func (c *Cost) tokens(rec *accesslog.Record) (cost float64, standIn bool) {
 	return cost, false
 }
 
+// wholeCost returns a cost above 0 as whole tokens, or more than the greatest burst if it is above
+// that. It returns an error if it is not whole, which names what needs whole tokens.
+func wholeCost(cost float64, needed string) (uint64, error) {
+	if cost != math.Trunc(cost) {
+		return 0, fmt.Errorf("a request costs %v tokens: %s needs whole tokens", cost, needed)
+	}
+	return uint64(min(cost, tb.MaxCapacity+1)), nil
+}
+
 // Share is a share of the clients as a user writes it: 0.1%.
 type Share struct {
 	fraction float64
@@ -204,31 +191,4 @@ func ratesOf(list string) (rates []Rate, err error) {
 		rates = append(rates, r)
 	}
 	return rates, err
-}
-
-// prefix is the length of an IPv6 prefix, in bits.
-type prefix int
-
-// UnmarshalText parses a prefix.
-func (p *prefix) UnmarshalText(text []byte) (err error) {
-	*p, err = parseWhole[prefix](text, 1, 128)
-	return err
-}
-
-// maxKeys is the bound of a limiter's table.
-type maxKeys int
-
-// UnmarshalText parses a bound, in the range of tb.WithMaxKeys.
-func (n *maxKeys) UnmarshalText(text []byte) (err error) {
-	*n, err = parseWhole[maxKeys](text, 1, 1<<30)
-	return err
-}
-
-// parseWhole parses a whole number from low to high.
-func parseWhole[N ~int](text []byte, low, high int) (N, error) {
-	n, err := strconv.Atoi(string(text))
-	if err != nil || n < low || n > high {
-		return 0, fmt.Errorf("%q: want a whole number, %d to %d", text, low, high)
-	}
-	return N(n), nil
 }

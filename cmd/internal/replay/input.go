@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -48,24 +47,4 @@ func openLog(name string) (io.ReadCloser, error) {
 			filepath.Join(name, "*"))
 	}
 	return os.Open(name)
-}
-
-// open opens the input unless ctx ends first: a named pipe waits for its writer. A file
-// that is opened too late stays open until the process ends.
-func (in Input) open(ctx context.Context) (io.ReadCloser, error) {
-	type result struct {
-		log io.ReadCloser
-		err error
-	}
-	done := make(chan result, 1)
-	go func() {
-		log, err := in.Open()
-		done <- result{log, err}
-	}()
-	select {
-	case r := <-done:
-		return r.log, r.err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
 }

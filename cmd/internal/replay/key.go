@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
-	"unicode/utf8"
 	"unsafe"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
@@ -25,8 +23,8 @@ type keyer struct {
 	rules  clientaddr.Rules
 	trusts bool // whether rules trust any proxy
 
-	buf, value, digest []byte // reused by each call
-	lines              [2]string
+	buf, value []byte // reused by each call
+	lines      [2]string
 }
 
 const wantKey = "want ip, user, path, host or the name of a JSON field," +
@@ -80,8 +78,8 @@ func (k *keyer) key(rec *accesslog.Record) []byte {
 			k.missing[i]++
 		}
 		if len(value) > maxPart {
-			k.digest = appendDigest(k.digest[:0], value)
-			k.buf = compositekey.AppendDigest(k.buf, k.digest)
+			sum := sha256.Sum256(value)
+			k.buf = compositekey.AppendDigest(k.buf, fmt.Sprintf("sha256:%x", sum[:16]))
 		} else {
 			k.buf = compositekey.Append(k.buf, value)
 		}
@@ -90,28 +88,9 @@ func (k *keyer) key(rec *accesslog.Record) []byte {
 }
 
 // maxPart is the longest part that a key holds in full, in bytes. Clients choose their
-// paths, up to megabytes, and the bounds of the tables count keys.
+// paths, up to megabytes, and the bounds of the tables count keys. A longer part is replaced by its
+// SHA-256: two with the same 128 bits cannot be found even on purpose.
 const maxPart = 256
-
-// A digest has the first digestPrefix bytes of a part and digestSum bytes of its SHA-256:
-// 80 characters with the label between them, which a report shows in full. Two parts with
-// the same 128 bits cannot be found even on purpose.
-const (
-	digestPrefix = 40
-	digestSum    = 16
-)
-
-// appendDigest appends the digest of a part.
-func appendDigest(b, part []byte) []byte {
-	n := digestPrefix
-	for n > 0 && !utf8.RuneStart(part[n]) {
-		n--
-	}
-	sum := sha256.Sum256(part)
-	b = append(b, part[:n]...)
-	b = append(b, "…sha256:"...)
-	return hex.AppendEncode(b, sum[:digestSum])
-}
 
 // client returns the address of the client as text: an IPv4 address, or the network of an
 // IPv6 address. A peer that is not an address, such as a host name, is returned as it is.

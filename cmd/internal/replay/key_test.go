@@ -102,8 +102,8 @@ func TestLongPartsAreReplacedByADigest(t *testing.T) {
 		return string(k.key(&accesslog.Record{Path: []byte(path), User: []byte("u")}))
 	}
 	long := "/" + strings.Repeat("é", 500_000)
-	const sum = "09564ea953d5f71dcdf727d47df589f8"
-	if got, want := compositekey.Parts(keyOf(long))[0], long[:39]+"…sha256:"+sum; got != want {
+	const want = "sha256:09564ea953d5f71dcdf727d47df589f8"
+	if got := compositekey.Parts(keyOf(long))[0]; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := compositekey.Parts(keyOf(long[:256]))[0]; len(got) != 256 || got != long[:256] {

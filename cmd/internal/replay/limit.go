@@ -27,11 +27,11 @@ func newLimitMode(o *Options) (*limitMode, error) {
 		return nil, err
 	}
 	m := &limitMode{
-		keyed: k, outcome: Outcome{Rate: o.Rate.String(), Burst: int(o.Burst), rate: o.Rate},
+		keyed: k, outcome: Outcome{Rate: o.Rate.String(), Burst: o.Burst, rate: o.Rate},
 		all: newDistinctCounter(maxDistinct), refused: newDistinctCounter(maxDistinct),
 		ranking: newRanking(maxTracked),
 	}
-	m.limiter, err = cas.New[string](o.Rate.limit(int(o.Burst)),
+	m.limiter, err = cas.New[string](o.Rate.limit(o.Burst),
 		tb.WithClock(func() time.Time { return m.now }), tb.WithMaxKeys(o.MaxKeys))
 	return m, err
 }
@@ -82,8 +82,6 @@ func (m *limitMode) fill(res *Result) {
 	o.KeysRefused = m.refused.total()
 	rep.KeysExact = m.all.exact()
 	rep.Keys = max(m.all.total(), o.KeysRefused) // estimates may contradict each other
-	o.RefusedShare = share(o.Refused, o.Granted+o.Refused)
-	o.KeysRefusedShare = share(o.KeysRefused, rep.Keys)
 	o.EvictedInDebt, o.Forgiven = s.EvictedInDebt, s.Forgiven
 	rep.Limit = &o
 	for _, e := range m.ranking.top(topKeys) {

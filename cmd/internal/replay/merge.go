@@ -94,7 +94,7 @@ func (s *source) before(o *source) bool {
 
 // begin opens a source and reads its first request.
 func (m *merger) begin(ctx context.Context, src *source) error {
-	log, err := src.input.open(ctx)
+	log, err := src.input.Open()
 	if err != nil {
 		return err
 	}

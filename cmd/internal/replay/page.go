@@ -80,19 +80,18 @@ func (res *Result) WriteHTML(w io.Writer) error {
 
 // use returns the commands and the files that set the suggested limit.
 func (rep *Report) use() (all []copyable) {
-	s := rep.Suggestion
-	if s == nil || s.Limit == nil {
+	if rep.Suggestion == nil || rep.Suggestion.Limit == nil {
 		return nil
 	}
-	l := s.Limit
+	l := rep.Suggestion.Limit
 	all = append(all, copyable{"replay", "Replay it on another log",
 		fmt.Sprintf("tb replay --rate %s --burst %d%s FILE", l.Rate, l.Burst, rep.replayFlags)})
 	if l.Policy != nil {
 		all = append(all, copyable{"proxy", "Run it", "tb-proxy --policy policy.json" + rep.proxyFlags},
 			copyable{"policy", "policy.json", policyText(l.Policy)})
 	}
-	if s.Export != "" {
-		all = append(all, copyable{"export", s.exportFile + ", as exported", s.Export})
+	if text, file, err := rep.export(); err == nil && rep.options.Export != "" {
+		all = append(all, copyable{"export", file + ", as exported", text})
 	}
 	return all
 }

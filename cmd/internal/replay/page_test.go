@@ -2,6 +2,7 @@ package replay
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html"
 	"regexp"
@@ -134,25 +135,19 @@ func TestThePageOfNothing(t *testing.T) {
 	}
 }
 
-// The page has what --export and --by-path print, to be copied.
+// The page has what --export prints, to be copied.
 func TestThePageHasTheExport(t *testing.T) {
-	for file, change := range map[string]func(*Options){
-		"nginx.conf":  func(o *Options) { o.Export = "nginx" },
-		"policy.json": func(o *Options) { o.ByPath = true },
-	} {
-		o := suggestOptions(t, "1%", "")
-		o.Picture = true
-		change(&o)
-		res := replay(t, o, sampled(6000))
-		var page strings.Builder
-		if err := res.WriteHTML(&page); err != nil {
-			t.Fatal(err)
-		}
-		text := html.UnescapeString(between(page.String(), `<pre id="export"`, "</pre>"))
-		if want := res.Report.Suggestion.Export; want == "" || !strings.HasSuffix(text, want) ||
-			!strings.Contains(page.String(), ">"+file+", as exported<") {
-			t.Errorf("%s: %q, want %q", file, text, want)
-		}
+	o := suggestOptions(t, "1%", "")
+	o.Export = "nginx"
+	res := drawn(t, o, sampled(6000))
+	var page, want strings.Builder
+	if err := errors.Join(res.WriteHTML(&page), res.Report.printExport(&want)); err != nil {
+		t.Fatal(err)
+	}
+	text := html.UnescapeString(between(page.String(), `<pre id="export"`, "</pre>"))
+	if !strings.HasSuffix(text+"\n", want.String()) ||
+		!strings.Contains(page.String(), ">nginx.conf, as exported<") {
+		t.Errorf("%q, want %q", text, &want)
 	}
 }
 

@@ -124,12 +124,8 @@ func (p *policyMode) decide(at pending, packed []byte) (granted bool, err error)
 		p.outcome.Unclear++
 		return false, nil
 	}
-	if f := p.facts[theAddress]; f.rule != "" {
-		if p.limiter.ClientAddress(r).IsValid() {
-			f.seen++
-		} else {
-			p.outcome.NoAddress++
-		}
+	if f := p.facts[theAddress]; f.rule != "" && p.limiter.ClientAddress(r).IsValid() {
+		f.seen++
 	}
 	if _, granted = p.limiter.Decide(discard{}, r); granted {
 		p.outcome.Granted++

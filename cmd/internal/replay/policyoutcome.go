@@ -8,17 +8,13 @@ import (
 
 // PolicyOutcome has the decisions of a policy.
 type PolicyOutcome struct {
-	// Granted and Refused count requests. RefusedShare is the share of the refused ones.
-	Granted      uint64  `json:"granted"`
-	Refused      uint64  `json:"refused"`
-	RefusedShare float64 `json:"refused_share"`
+	// Granted and Refused count requests.
+	Granted uint64 `json:"granted"`
+	Refused uint64 `json:"refused"`
 	// Unclear counts the requests that tb-proxy answers itself before any rule, nearly always with
 	// 400: servers disagree about their path, or it is not a path. They are in neither of the counts
 	// above.
 	Unclear uint64 `json:"unclear"`
-	// NoAddress counts the other requests whose client is not an address, such as a host name, if
-	// a rule has a key for addresses. These requests share its bucket.
-	NoAddress uint64 `json:"no_address"`
 	// Rules has the rules in the order of the policy.
 	Rules []RuleOutcome `json:"rules"`
 
@@ -55,7 +51,7 @@ type RuleKey struct {
 
 func (p *policyMode) fill(res *Result) {
 	rep, o := &res.Report, p.outcome
-	o.RefusedShare, o.Rules = share(o.Refused, o.Granted+o.Refused), []RuleOutcome{}
+	o.Rules = []RuleOutcome{}
 	for _, s := range p.limiter.Stats() {
 		rule := RuleOutcome{
 			Rule: s.Label, Shadow: s.Shadow, Top: []RuleKey{},
@@ -85,10 +81,6 @@ func (o *PolicyOutcome) write(b *strings.Builder) {
 	if o.Unclear > 0 {
 		fmt.Fprintf(b, "%s %s no path that all servers read alike, and no rule decides it.\n",
 			grouped(o.Unclear), plural(o.Unclear, "request has", "requests have"))
-	}
-	if o.NoAddress > 0 {
-		fmt.Fprintf(b, "%s %s no address: such requests share a bucket.\n",
-			grouped(o.NoAddress), plural(o.NoAddress, "client has", "clients have"))
 	}
 	b.WriteString("\n")
 	table := columns(b)

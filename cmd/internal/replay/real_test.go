@@ -34,7 +34,7 @@ func TestRealLog(t *testing.T) {
 // minute: in their order, the first limit would refuse 1,874 requests.
 type refusals struct {
 	cost, rate     string
-	burst          Burst
+	burst          int
 	requests, keys uint64
 }
 

@@ -14,7 +14,7 @@ import (
 type Options struct {
 	// Rate and Burst are the limit.
 	Rate  Rate
-	Burst Burst
+	Burst int
 	// Algorithms name the algorithms to compare under the limit.
 	Algorithms []string
 	// Suggest asks for a limit at one of the Rates that refuses at most this share of the clients.

@@ -3,7 +3,6 @@ package replay
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
@@ -57,20 +56,16 @@ type Report struct {
 	// Top has up to 100 keys: the ones that the limit refuses most, or that need the greatest bursts
 	// under the suggested limit, and then the ones with the most requests. It is empty under a policy.
 	Top []TopKey `json:"top"`
-	// Algorithms has an outcome for each name in --algorithm. Window is the length of their windows
-	// in seconds.
+	// Algorithms has an outcome for each name in --algorithm.
 	Algorithms []AlgorithmOutcome `json:"algorithms"`
-	Window     float64            `json:"window_seconds,omitzero"`
 	// Suggestion is left out unless a limit is asked for.
 	Suggestion *Suggestion `json:"suggestion,omitempty"`
 	// Policy is left out unless --policy names one. Its rules have their own keys and costs. So
 	// Keys is 0 then, and Missing has no counts.
 	Policy *PolicyOutcome `json:"policy,omitempty"`
 
-	ipv6Prefix int
-	trusted    []netip.Prefix
-	all        bool   // whether the text has all tables
-	hint       string // where the log may have the client
+	options *Options
+	hint    string // where the log may have the client
 
 	replayFlags, proxyFlags string // besides the limit
 }
@@ -101,17 +96,15 @@ type Outcome struct {
 	// Rate is the flag, always with its unit: "5/s", "300/m". Burst is in tokens.
 	Rate  string `json:"rate"`
 	Burst int    `json:"burst"`
-	// Granted and Refused count requests. RefusedShare is the share of the refused ones.
-	Granted      uint64  `json:"granted"`
-	Refused      uint64  `json:"refused"`
-	RefusedShare float64 `json:"refused_share"`
+	// Granted and Refused count requests.
+	Granted uint64 `json:"granted"`
+	Refused uint64 `json:"refused"`
 	// NeverGranted counts the refused requests whose cost is above the burst. No wait
 	// would have helped them.
 	NeverGranted uint64 `json:"never_granted"`
 	// KeysRefused is how many keys were refused at least once. It is exact up to 131,072,
 	// and an estimate beyond.
-	KeysRefused      uint64  `json:"keys_refused"`
-	KeysRefusedShare float64 `json:"keys_refused_share"`
+	KeysRefused uint64 `json:"keys_refused"`
 	// EvictedInDebt counts the buckets that left the table before they were full. Forgiven
 	// is their debt in tokens: the most that was granted above the limit because the table
 	// was full.
@@ -124,7 +117,7 @@ type Outcome struct {
 // TopKey is one of the keys that were refused most or sent most.
 type TopKey struct {
 	// Key has the parts of the key, in the order of KeyParts. A part longer than 256 bytes is replaced
-	// by its first bytes and its SHA-256.
+	// by its SHA-256.
 	Key []string `json:"key"`
 	// Requests counts the requests of the key, and Refused the refused ones among them. Refused is 0
 	// if the suggested limit has no RequestsRefused.
@@ -150,8 +143,7 @@ func newReport(o *Options, s accesslog.Schema) Report {
 	return Report{
 		Files: []File{}, Malformed: []string{}, Top: []TopKey{},
 		Algorithms: []AlgorithmOutcome{}, Missing: make(map[string]uint64), KeyParts: o.Keys,
-		Cost:       o.Cost.String(),
-		ipv6Prefix: o.IPv6Prefix, trusted: o.Trusted, all: o.All, replayFlags: replay, proxyFlags: proxy,
+		Cost: o.Cost.String(), options: o, replayFlags: replay, proxyFlags: proxy,
 	}
 }
 

@@ -26,9 +26,7 @@ func TestReportByHand(t *testing.T) {
 		{"keys", rep.Keys, "3"},
 		{"exact", rep.KeysExact, "true"},
 		{"limit", rep.Limit, `{"rate":"1/s","burst":2,"granted":5,"refused":3,` +
-			`"refused_share":0.375,"never_granted":0,"keys_refused":1,` +
-			`"keys_refused_share":0.3333333333333333,"evicted_in_debt":0,` +
-			`"forgiven":0}`},
+			`"never_granted":0,"keys_refused":1,"evicted_in_debt":0,"forgiven":0}`},
 		{"top", rep.Top, `[{"key":["a"],"requests":6,"refused":3,"partial":false,` +
 			`"peak_per_second":4,"habit":"mostly /p"},{"key":["b"],"requests":1,"refused":0,` +
 			`"partial":false,"peak_per_second":1,"habit":"mostly /p"},{"key":["c"],"requests":1,` +

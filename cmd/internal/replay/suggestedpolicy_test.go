@@ -37,7 +37,7 @@ func TestTheSuggestionIsKept(t *testing.T) {
 		if l.Policy == nil || l.Refused == 0 {
 			t.Fatalf("%v: %+v", tt, l)
 		}
-		o.Suggest, o.Rate, o.Burst = Share{}, l.rate, Burst(l.Burst)
+		o.Suggest, o.Rate, o.Burst = Share{}, l.rate, int(l.Burst)
 		limit := replay(t, o, in).Report.Limit
 		rule := replayPolicy(t, policyText(l.Policy), in).Policy.Rules[0]
 		if limit.KeysRefused != l.Refused || rule.KeysRefused != l.Refused ||

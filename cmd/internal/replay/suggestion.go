@@ -2,7 +2,6 @@ package replay
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -37,13 +36,8 @@ type Suggestion struct {
 	// Limit is the suggested limit. It is left out if no burst is enough, if there are fewer than 100
 	// requests, and if there are more clients than --max-keys.
 	Limit *SuggestedLimit `json:"limit,omitempty"`
-	// Export is the text that --export or --by-path asks for. It is left out if there is none, for the
-	// reason in NoExport.
-	Export   string `json:"export,omitempty"`
-	NoExport string `json:"no_export,omitempty"`
 
-	ask        string // the flags that ask for this suggestion
-	exportFile string // the usual name of what is exported
+	ask string // the flags that ask for this suggestion
 }
 
 // RateBurst has the least burst with which at most the share of the clients is ever refused at a
@@ -60,8 +54,6 @@ type RateBurst struct {
 type SuggestedLimit struct {
 	Rate  string `json:"rate"`
 	Burst uint64 `json:"burst"`
-	// AtEnd reports that the rate is the highest of several.
-	AtEnd bool `json:"at_end"`
 	// Refused is how many clients are ever refused. RequestsRefused is how many requests are. It is
 	// left out if costs vary, and if there are more than 4,194,304 requests.
 	Refused         uint64  `json:"refused"`
@@ -88,9 +80,6 @@ func newSuggestionMode(o *Options) (*suggestionMode, error) {
 	k, err := newKeyed(o)
 	if err != nil {
 		return nil, err
-	}
-	if o.Cost.constant != math.Trunc(o.Cost.constant) {
-		return nil, errors.New("--cost: a suggestion needs a cost of whole tokens")
 	}
 	m := &suggestionMode{keyed: k, o: o, collector: newCollector(o, o.MaxKeys, true)}
 	if o.ByPath {
@@ -126,10 +115,11 @@ func (m *suggestionMode) pack(
 }
 
 func (m *suggestionMode) decide(p pending, text []byte) (granted bool, err error) {
-	key, cost := text, uint64(min(p.cost, tb.MaxCapacity+1))
-	if p.cost != math.Trunc(p.cost) {
-		return false, fmt.Errorf("a request costs %v: a suggestion needs costs of whole tokens", p.cost)
+	cost, err := wholeCost(p.cost, "a suggestion")
+	if err != nil {
+		return false, err
 	}
+	key := text
 	if m.paths != nil {
 		var group []byte
 		key, group = unpackGroup(text)
@@ -171,7 +161,6 @@ func (m *suggestionMode) fill(res *Result) {
 	}
 	s.Limit.addPolicy(m.o)
 	m.fillClients(rep, found)
-	s.addExport(m.o, rep.Keys)
 	if m.o.Picture {
 		res.curve = newCurve(s, found)
 	}
@@ -216,7 +205,6 @@ func leastLimit(all []RateBurst, leastBurst uint64) (least *SuggestedLimit) {
 		aSecond := uint64(math.Ceil(b.rate.approximate())) // which a policy needs
 		l := &SuggestedLimit{
 			Rate: b.Rate, Burst: max(b.Burst, leastBurst, aSecond), index: i, rate: b.rate,
-			AtEnd: i > 0 && i == len(all)-1,
 		}
 		if least == nil || l.perMinute() < least.perMinute() {
 			least = l

@@ -37,8 +37,9 @@ func checkSuggestion(t *testing.T, o Options, in Input) {
 	for _, r := range rep.Suggestion.Rates {
 		refused := func(burst uint64) float64 {
 			o := o
-			o.Suggest, o.Rate, o.Burst = Share{}, r.rate, Burst(burst)
-			return replay(t, o, in).Report.Limit.KeysRefusedShare
+			o.Suggest, o.Rate, o.Burst = Share{}, r.rate, int(burst)
+			rep := replay(t, o, in).Report
+			return share(rep.Limit.KeysRefused, rep.Keys)
 		}
 		share := rep.Suggestion.Share
 		if refused(r.Burst) > share || r.Burst > 1 && refused(r.Burst-1) <= share {
@@ -75,17 +76,15 @@ func TestTheSuggestedLimitIsTheLeast(t *testing.T) {
 		rates []RateBurst
 		rate  string
 		burst uint64
-		atEnd bool
 	}{
-		{bursts(1000, 900, 20, 19, 19), "1/s", 20, false},
-		{bursts(1000, 100, 95, 90, 85), "0.1/s", 100, false},
-		{bursts(0, 10_000, 9000, 8, 8), "10/s", 10, false}, // a policy needs a second of the rate
-		{bursts(1, 1, 1, 1, 1), "1/m", 5, false},           // a person clicks twice
-		{bursts(0, 0, 0, 0, 9), "100/s", 100, true},
-		{bursts(9), "1/m", 9, false},
+		{bursts(1000, 900, 20, 19, 19), "1/s", 20},
+		{bursts(1000, 100, 95, 90, 85), "0.1/s", 100},
+		{bursts(0, 10_000, 9000, 8, 8), "10/s", 10}, // a policy needs a second of the rate
+		{bursts(1, 1, 1, 1, 1), "1/m", 5},           // a person clicks twice
+		{bursts(0, 0, 0, 0, 9), "100/s", 100},
+		{bursts(9), "1/m", 9},
 	} {
-		l := leastLimit(tt.rates, 5)
-		if l.Rate != tt.rate || l.Burst != tt.burst || l.AtEnd != tt.atEnd {
+		if l := leastLimit(tt.rates, 5); l.Rate != tt.rate || l.Burst != tt.burst {
 			t.Errorf("%+v, want %+v", l, tt)
 		}
 	}
@@ -122,7 +121,7 @@ func TestTheCostsOfASuggestion(t *testing.T) {
 	o := suggestOptions(t, "2%", "")
 	rep := replay(t, o, sampled(6000)).Report
 	l := rep.Suggestion.Limit
-	want := replay(t, options(t, l.Rate, Burst(l.Burst)), sampled(6000)).Report
+	want := replay(t, options(t, l.Rate, int(l.Burst)), sampled(6000)).Report
 	if l.Refused != want.Limit.KeysRefused || *l.RequestsRefused != want.Limit.Refused ||
 		*rep.Busiest.Left != *want.Busiest.Left || rep.Busiest.Second != want.Busiest.Second ||
 		len(rep.Top) != topKeys {
@@ -142,13 +141,14 @@ func TestTheCostsOfASuggestion(t *testing.T) {
 
 // A suggestion needs costs of whole tokens.
 func TestASuggestionWithDecimalCosts(t *testing.T) {
-	for cost, want := range map[string]string{"2.5": "--cost: a suggestion", "w": "a request costs 0.5:"} {
+	for _, cost := range []string{"0.5", "w"} {
 		o := suggestOptions(t, "1%", "")
 		o.Cost = mustCost(t, cost)
 		_, err := Run(t.Context(), o, emptySchema,
 			[]Input{input("a.log", `{"ts":1431857103,"ip":"a","w":0.5}`)})
-		if err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("cost %s: error %v, want %s", cost, err, want)
+		const want = "a request costs 0.5 tokens: a suggestion needs whole tokens"
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("cost %s: error %v", cost, err)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func TestTheCurveIsWhatAReplayRefuses(t *testing.T) {
 	res := replay(t, o, in)
 	suggested := 0
 	for _, row := range res.curve.Rows {
-		got := replay(t, options(t, res.curve.Rate, Burst(row.Burst.Value)), in).Report.Limit
+		got := replay(t, options(t, res.curve.Rate, int(row.Burst.Value)), in).Report.Limit
 		if row.Clients != countOf(got.KeysRefused, res.Report.Keys) ||
 			row.Requests != countOf(got.Refused, res.Report.Requests) {
 			t.Errorf("%+v; a replay has %+v", row, got)

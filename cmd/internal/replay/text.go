@@ -24,7 +24,7 @@ func (rep *Report) WriteText(w io.Writer) error {
 	rep.writeData(&b)
 	rep.writeSteps(&b)
 	rep.writeClients(&b)
-	rep.writeTables(&b, rep.all)
+	rep.writeTables(&b, rep.options.All)
 	rep.writeNotes(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -38,7 +38,7 @@ func (rep *Report) writeSample(b *strings.Builder) {
 
 // answer returns the limit, what it refuses, and what it leaves of the load, in sentences.
 func (rep *Report) answer() []string {
-	s, l, name := rep.Suggestion, rep.decided(), "limit"
+	l, name := rep.decided(), "limit"
 	var lines []string
 	switch {
 	case rep.Requests == 0:
@@ -57,9 +57,6 @@ func (rep *Report) answer() []string {
 			" better those of some days.", rep.Requests, minRequests)}
 	default:
 		return []string{"No burst is enough.", "Try higher rates, or a greater share in --suggest."}
-	}
-	if s != nil && s.Limit.AtEnd {
-		lines = append(lines, "Its rate is the highest that was tried: a greater --rate may be better.")
 	}
 	if rep.Limit != nil && rep.Limit.Refused == 0 {
 		lines = append(lines, "Without --rate and --burst, tb replay finds the limit that the log needs.")
@@ -114,13 +111,10 @@ func (l *decided) cost(rep *Report) string {
 
 // pace says in words how fast requests may be.
 func (r Rate) pace() string {
-	switch each := r.Per / time.Duration(r.Tokens); {
-	case each <= time.Second:
-		return r.String()
-	case each*time.Duration(r.Tokens) == r.Per:
-		return "one every " + durationText(each)
+	if each := r.Per / time.Duration(r.Tokens); each > time.Second {
+		return "one every " + each.Round(time.Millisecond).String()
 	}
-	return fmt.Sprintf("%d every %s", r.Tokens, durationText(r.Per))
+	return r.String()
 }
 
 // ofAll writes a number of all things and its share.
@@ -147,7 +141,7 @@ func (rep *Report) writeData(b *strings.Builder) {
 	}
 	key := strings.Join(rep.KeyParts, " + ")
 	if slices.Contains(rep.KeyParts, "ip") {
-		key += fmt.Sprintf(" (IPv6 by /%d)", rep.ipv6Prefix)
+		key += fmt.Sprintf(" (IPv6 by /%d)", rep.options.IPv6Prefix)
 	}
 	if rep.Policy == nil && (key != "ip (IPv6 by /64)" || rep.Cost != "1") {
 		fmt.Fprintf(b, "A key is %s, and a request costs %s.\n", key, rep.Cost)
@@ -259,7 +253,7 @@ func (rep *Report) writeClients(b *strings.Builder) {
 	if len(rows) == 0 {
 		return
 	}
-	if !rep.all {
+	if !rep.options.All {
 		rows = rows[:min(len(rows), shownKeys)]
 	}
 	b.WriteString("\nThe clients that are refused most, and then send most:\n\n")
@@ -321,7 +315,7 @@ func burstText(burst uint64) string {
 // writeNotes writes the irregularities of the log and of the limiter.
 func (rep *Report) writeNotes(b *strings.Builder) {
 	var notes strings.Builder
-	rep.Clients.write(&notes, rep.Requests, rep.trusted)
+	rep.Clients.write(&notes, rep.Requests, rep.options.Trusted)
 	if l := rep.Limit; l != nil {
 		if !rep.KeysExact {
 			fmt.Fprintf(&notes, "The number of %s is an estimate, within about 1 %%.\n", rep.keyWord(2))
