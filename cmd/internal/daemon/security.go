@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"strings"
 	"sync/atomic"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/textfile"
 )
 
 // Security is the certificate of a server and the authorities of its clients, in files in PEM. Both
@@ -24,7 +26,7 @@ type Security struct {
 func LoadSecurity(ctx context.Context, certFile, keyFile, clientCA string) (*Security, error) {
 	s := &Security{certFile: certFile, keyFile: keyFile, clientCA: clientCA}
 	var err error
-	if s.text, err = AwaitRead(ctx, certFile, s.read); err != nil {
+	if s.text, err = textfile.Await(ctx, certFile, s.read); err != nil {
 		return nil, err
 	}
 	return s, s.apply(s.text)
@@ -39,7 +41,7 @@ func (s *Security) read() (string, error) {
 		if name == "" {
 			continue
 		}
-		text, err := ReadRegular(name)
+		text, err := textfile.Read(name)
 		if err != nil {
 			return "", err
 		}

@@ -45,21 +45,6 @@ func startReading(read func() (string, error)) <-chan Content {
 	return result
 }
 
-// ReadUntil returns the text of a file, or an error if ctx is done first.
-func ReadUntil(ctx context.Context, name string) (string, error) {
-	return AwaitRead(ctx, name, func() (string, error) { return ReadRegular(name) })
-}
-
-// AwaitRead returns what read returns, or an error with the name if ctx is done first.
-func AwaitRead(ctx context.Context, name string, read func() (string, error)) (string, error) {
-	select {
-	case c := <-startReading(read):
-		return c.Text, c.Err()
-	case <-ctx.Done():
-		return "", errors.New(name + ": interrupted while reading")
-	}
-}
-
 // Watcher applies a text whenever it changes.
 type Watcher struct {
 	Read    func() (string, error)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/textfile"
 )
 
 // followed is the watcher of a file, and its log. A text that begins with "bad" has two errors.
@@ -37,7 +38,7 @@ func follow(text, file string, read func() (string, error)) *followed {
 }
 
 func followFile(text, file string) *followed {
-	return follow(text, file, func() (string, error) { return ReadRegular(file) })
+	return follow(text, file, func() (string, error) { return textfile.Read(file) })
 }
 
 // polls polls the file n times, and wants these lines in the log.

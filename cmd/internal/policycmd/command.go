@@ -4,11 +4,12 @@ package policycmd
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/textfile"
 )
 
 // Command is `tb policy`: its fields are its subcommands. Vars has the help of their flags.
@@ -27,24 +28,15 @@ var Vars = kong.Vars{
 	"policy_trusted": "Networks of the proxies whose X-Forwarded-For is believed.",
 }
 
-// read returns the contents of a file, or of stdin if the name is -. It returns an error if ctx is
-// done first, because a named pipe waits for its writer.
+// read returns the text of a file, or of stdin if the name is -, or an error if ctx is done first.
 func read(ctx context.Context, name string, stdin io.Reader) ([]byte, error) {
-	done := make(chan struct{})
-	var text []byte
-	var failed error
-	go func() {
-		defer close(done)
+	text, err := textfile.Await(ctx, name, func() (string, error) {
 		if name == "-" {
-			text, failed = io.ReadAll(stdin)
-		} else {
-			text, failed = os.ReadFile(name)
+			text, err := io.ReadAll(stdin)
+			return string(text), err
 		}
-	}()
-	select {
-	case <-done:
-		return text, failed
-	case <-ctx.Done():
-		return nil, fmt.Errorf("%s: interrupted while reading", name)
-	}
+		text, err := os.ReadFile(name)
+		return string(text), err
+	})
+	return []byte(text), err
 }

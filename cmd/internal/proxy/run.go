@@ -14,6 +14,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/admin"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/textfile"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/internal/clientaddr"
 	"github.com/seed-181794aa/ratelimit/tb/redis"
@@ -52,7 +53,7 @@ func (r *runner) load(ctx context.Context) (err error) {
 	case "":
 		name, r.data = "the default policy", []byte(demoPolicy)
 	default:
-		text, err := daemon.ReadUntil(ctx, name)
+		text, err := textfile.ReadUntil(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -201,7 +202,7 @@ func (r *runner) reload(ctx context.Context) {
 		},
 	}}
 	if r.fromFile() {
-		read := func() (string, error) { return daemon.ReadRegular(r.Policy) }
+		read := func() (string, error) { return textfile.Read(r.Policy) }
 		watchers[0] = r.reloader().Watcher(read, string(r.data))
 	}
 	if r.security != nil {

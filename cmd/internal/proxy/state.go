@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/metrics"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/textfile"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
@@ -28,7 +28,7 @@ type stateFile struct {
 // restore reads the file, if there is one. A file with an error keeps the proxy from starting.
 // Otherwise the proxy would forgive every debt, and soon replace the file.
 func (s *stateFile) restore() error {
-	f, err := daemon.OpenRegular(s.name)
+	f, err := textfile.Open(s.name)
 	if errors.Is(err, fs.ErrNotExist) {
 		s.log.Info("there is no state: all buckets are full", "file", s.name)
 		return s.checkWritable()

@@ -8,8 +8,6 @@ import (
 	"os"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/seed-181794aa/ratelimit/cmd/internal/printable"
 )
 
@@ -23,7 +21,7 @@ func (c *Command) refresh(rep *Report, stdout io.Writer) error {
 	if w, ok := stdout.(printable.Writer); ok {
 		plain = w.Writer // which does not escape controls
 	}
-	if f, ok := plain.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if isTerminal(plain) {
 		const home, clear = "\x1b[H", "\x1b[2J\x1b[3J"
 		before = home + clear
 	}
@@ -33,6 +31,16 @@ func (c *Command) refresh(rep *Report, stdout io.Writer) error {
 		}
 	}
 	return c.print(rep, stdout)
+}
+
+// isTerminal reports whether w is a terminal, or another device that shows characters.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // print writes the report as text or JSON.

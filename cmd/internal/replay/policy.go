@@ -14,7 +14,7 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
-	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/textfile"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -158,7 +158,7 @@ func (c *Command) readPolicy(ctx context.Context, o *Options, stderr io.Writer) 
 	if c.Policy == "" {
 		return nil
 	}
-	data, err := daemon.AwaitRead(ctx, c.Policy, func() (string, error) {
+	data, err := textfile.Await(ctx, c.Policy, func() (string, error) {
 		data, err := os.ReadFile(c.Policy)
 		return string(data), err
 	})

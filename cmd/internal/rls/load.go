@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/rls/config"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/textfile"
 	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 )
 
@@ -26,7 +26,7 @@ func readFiles(name string) (string, error) {
 	}
 	var all []byte
 	for _, n := range names {
-		text, err := daemon.ReadRegular(n)
+		text, err := textfile.Read(n)
 		if err != nil {
 			return "", err
 		}

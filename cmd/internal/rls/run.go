@@ -11,6 +11,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/admin"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/rls/config"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/textfile"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
@@ -46,7 +47,7 @@ func (r *runner) load(ctx context.Context) (err error) {
 	if r.Config == "" {
 		return nil
 	}
-	if r.text, err = daemon.AwaitRead(ctx, r.Config, r.read); err != nil {
+	if r.text, err = textfile.Await(ctx, r.Config, r.read); err != nil {
 		return fmt.Errorf("--config: %w", err)
 	}
 	if r.config, err = parseFiles(r.text, r.MergeDomains); err != nil {

@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/textfile"
 	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 )
 
@@ -199,7 +200,7 @@ func (f *follower) credentials(ctx context.Context) (credentials.TransportCreden
 	}
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if f.XDSCA != "" {
-		text, err := daemon.ReadUntil(ctx, f.XDSCA)
+		text, err := textfile.ReadUntil(ctx, f.XDSCA)
 		if err != nil {
 			return nil, err
 		}

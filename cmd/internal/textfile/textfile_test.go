@@ -1,4 +1,4 @@
-package daemon
+package textfile
 
 import (
 	"os"
@@ -9,20 +9,20 @@ import (
 )
 
 // A file must be a regular file of a bounded size.
-func TestReadRegular(t *testing.T) {
+func TestRead(t *testing.T) {
 	large := testkit.File(t, "large", "")
-	if err := os.Truncate(large, maxFile+1); err != nil {
+	if err := os.Truncate(large, maxSize+1); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
 		large: "want at most", t.TempDir(): "want a regular file", os.DevNull: "want a regular file",
 		"/none": "no such file",
 	} {
-		if _, err := ReadRegular(name); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Read(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
-	data, err := ReadRegular(testkit.File(t, "text", "text"))
+	data, err := Read(testkit.File(t, "text", "text"))
 	if data != "text" || err != nil {
 		t.Errorf("%q, %v", data, err)
 	}

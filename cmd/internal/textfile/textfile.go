@@ -1,0 +1,71 @@
+// Package textfile reads files so that neither their kind nor their file system can stop a program.
+package textfile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+)
+
+// maxSize bounds a file that Read returns, in bytes.
+const maxSize = 16 << 20
+
+// Open opens a regular file to read it. Other files may block or have no end.
+func Open(name string) (*os.File, error) {
+	// Without O_NONBLOCK a named pipe cannot be opened before it has a writer.
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: want a regular file: a pipe, a device or a directory"+
+			" cannot be read again", name)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// Read returns the text of a regular file.
+func Read(name string) (string, error) {
+	f, err := Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	if err == nil && len(data) > maxSize {
+		err = fmt.Errorf("%s: want at most %d bytes", name, maxSize)
+	}
+	return string(data), err
+}
+
+// ReadUntil is Read, but returns an error if ctx is done first.
+func ReadUntil(ctx context.Context, name string) (string, error) {
+	return Await(ctx, name, func() (string, error) { return Read(name) })
+}
+
+// Await returns what read returns, or an error with the name if ctx is done first. It does not wait
+// for the end of read then: a named pipe may never have a writer.
+func Await(ctx context.Context, name string, read func() (string, error)) (string, error) {
+	type result struct {
+		text string
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		text, err := read()
+		done <- result{text, err}
+	}()
+	select {
+	case r := <-done:
+		return r.text, r.err
+	case <-ctx.Done():
+		return "", fmt.Errorf("%s: interrupted while reading", name)
+	}
+}
