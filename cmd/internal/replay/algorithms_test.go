@@ -101,7 +101,7 @@ func TestAlgorithmsOutOfBounds(t *testing.T) {
 	for cost, want := range map[string]string{"1": "more than 2 keys for --algorithm: want a greater",
 		"0.5": "a request costs 0.5 tokens: --algorithm needs whole tokens"} {
 		o.Cost = mustCost(t, cost)
-		_, err := Run(t.Context(), o, emptySchema,
+		_, err := Run(t.Context(), o,
 			[]Input{input("a.log", line("a", 1, 1)+line("b", 1, 1)+line("c", 1, 1))})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("cost %s: error %v, want %s", cost, err, want)

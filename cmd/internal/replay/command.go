@@ -80,7 +80,7 @@ func (c *Command) schema() accesslog.Schema {
 // options returns the options that the flags describe. The policy is read later.
 func (c *Command) options() (Options, error) {
 	o := Options{
-		Rate: c.Rate, Burst: c.Burst, Algorithms: c.Algorithm, Suggest: c.Suggest,
+		Schema: c.schema(), Rate: c.Rate, Burst: c.Burst, Algorithms: c.Algorithm, Suggest: c.Suggest,
 		ByPath: c.ByPath, Keys: c.Key, Trusted: cli.Prefixes(c.Trusted),
 		IPv6Prefix: c.IPv6Prefix, Cost: c.Cost, MaxKeys: c.MaxKeys,
 		Picture: c.HTML != "", All: c.All,
@@ -150,7 +150,7 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 		show = c.refresh
 		o.Follow = func(rep *Report) error { return c.refresh(rep, std.Stdout) }
 	}
-	res, err := Run(ctx, o, c.schema(), logs)
+	res, err := Run(ctx, o, logs)
 	if res == nil {
 		return err
 	}

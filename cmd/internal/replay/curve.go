@@ -22,14 +22,13 @@ type curveRow struct {
 }
 
 // newCurve returns the refusals up to the burst that refuses nothing.
-func newCurve(s *Suggestion, found *suggest.Result) *curve {
-	l := s.Limit
+func newCurve(l *Limit, share float64, found *suggest.Result) *curve {
 	bursts := burstsTo(max(l.Burst, found.ForClients(l.index, 0)))
 	if i, is := slices.BinarySearch(bursts, l.Burst); !is {
 		bursts = slices.Insert(bursts, i, l.Burst)
 	}
 	clients, requests := found.Refusals(l.index, bursts)
-	c := &curve{Rate: l.Rate, Share: 100 * s.Share, Requests: requests != nil}
+	c := &curve{Rate: l.Rate, Share: 100 * share, Requests: requests != nil}
 	for i, burst := range bursts {
 		row := curveRow{Burst: count(burst), Suggested: burst == l.Burst,
 			Clients: countOf(clients[i], uint64(len(found.Clients)))}

@@ -17,7 +17,7 @@ import (
 type planned struct {
 	name  string
 	path  string // empty for all requests
-	limit *SuggestedLimit
+	limit *Limit
 }
 
 // isPrefix reports whether the path stands for all paths below it.
@@ -82,8 +82,8 @@ func caddyfile(plan []planned, o *Options) string {
 
 // nginxLimit returns the rate of limit_req that is not below a limit: whole requests a second or a
 // minute. With nodelay, limit_req grants a request more at once than its burst.
-func nginxLimit(l *SuggestedLimit) (rate string, limit tb.Limit) {
-	perSecond := l.rate.approximate()
+func nginxLimit(l *Limit) (rate string, limit tb.Limit) {
+	perSecond := l.rate.perSecond()
 	n, unit, per := int64(math.Ceil(perSecond*60)), "r/m", time.Minute
 	if perSecond == math.Trunc(perSecond) || n > 1000 {
 		n, unit, per = int64(math.Ceil(perSecond)), "r/s", time.Second
@@ -136,27 +136,27 @@ func zoneMegabytes(clients uint64) uint64 { return 1 + clients/4000 }
 // export returns what --export prints, or why there is nothing to print, and the usual name of the
 // file.
 func (rep *Report) export() (text, file string, err error) {
-	s, o := rep.Suggestion, rep.options
+	o := rep.options
 	why := ""
 	switch {
 	case rep.Requests == 0:
 		why = "the log has no request"
-	case s.Limit == nil && rep.Requests < minRequests:
+	case rep.Limit == nil && rep.Requests < minRequests:
 		why = "the log has too few requests"
-	case s.Limit == nil:
+	case rep.Limit == nil:
 		why = "there is no limit"
-	case o.Export == "policy" && s.Limit.Policy == nil:
-		why = s.Limit.NoPolicy
+	case o.Export == "policy" && rep.Limit.Policy == nil:
+		why = rep.Limit.NoPolicy
 	case o.Export == "policy":
-		return bundle(s.plan()), "policy.json", nil
+		return bundle(rep.plan()), "policy.json", nil
 	case !slices.Equal(o.Keys, []string{"ip"}) || o.Cost.constant != 1:
 		why = "it needs --key ip and --cost 1"
 	case o.Export == "caddy":
-		return caddyfile(s.plan(), o), "Caddyfile", nil
+		return caddyfile(rep.plan(), o), "Caddyfile", nil
 	case o.IPv6Prefix%8 != 0:
 		why = "it needs whole bytes in --ipv6-prefix, such as 48, 56 or 64"
 	default:
-		return nginxConfig(s.plan(), o, rep.Keys), "nginx.conf", nil
+		return nginxConfig(rep.plan(), o, rep.Keys), "nginx.conf", nil
 	}
 	return "", "", fmt.Errorf("%s, so there is nothing for --export %s", why, o.Export)
 }

@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
 )
 
 // piped returns a log that gets the lines that are written to it.
@@ -58,7 +57,7 @@ func TestALogIsFollowed(t *testing.T) {
 			}
 			done := make(chan error)
 			go func() {
-				res, err := Run(t.Context(), o, accesslog.Schema{}, []Input{in})
+				res, err := Run(t.Context(), o, []Input{in})
 				reported.Store(&res.Report)
 				done <- err
 			}()
@@ -84,7 +83,7 @@ func TestAFailedReportEndsTheReplay(t *testing.T) {
 		go write(t, log, line("a", 1, 1))
 		o, failure := options(t, "1", 2), errors.New("no space")
 		o.Follow = func(*Report) error { return failure }
-		res, err := Run(t.Context(), o, accesslog.Schema{}, []Input{in})
+		res, err := Run(t.Context(), o, []Input{in})
 		if !errors.Is(err, failure) || res.Report.Requests != 1 {
 			t.Errorf("%v, %d requests", err, res.Report.Requests)
 		}
@@ -100,7 +99,7 @@ func TestALogWithoutARequestIsFollowed(t *testing.T) {
 		var out strings.Builder
 		o, seen := options(t, "1", 2), errors.New("seen")
 		o.Follow = func(rep *Report) error { return errors.Join(c.refresh(rep, &out), seen) }
-		_, err := Run(t.Context(), o, accesslog.Schema{}, []Input{in})
+		_, err := Run(t.Context(), o, []Input{in})
 		for _, want := range []string{"\nThere is no request in the log.\n", ": \"nothing\"\n"} {
 			if !errors.Is(err, seen) || !strings.Contains(out.String(), want) {
 				t.Errorf("%v, no %q in %q", err, want, &out)

@@ -15,7 +15,7 @@ type limitMode struct {
 	keyed
 	limiter *cas.Limiter[string]
 	now     time.Time // of the current request, which is the clock of the limiter
-	outcome Outcome   // its counts of requests
+	outcome Limit     // its counts of requests
 	all     distinctCounter
 	refused distinctCounter // the keys that were refused at least once
 	ranking ranking
@@ -27,7 +27,7 @@ func newLimitMode(o *Options) (*limitMode, error) {
 		return nil, err
 	}
 	m := &limitMode{
-		keyed: k, outcome: Outcome{Rate: o.Rate.String(), Burst: o.Burst, rate: o.Rate},
+		keyed: k, outcome: Limit{Rate: o.Rate.String(), Burst: uint64(o.Burst), rate: o.Rate},
 		all: newDistinctCounter(maxDistinct), refused: newDistinctCounter(maxDistinct),
 		ranking: newRanking(maxTracked),
 	}

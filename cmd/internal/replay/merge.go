@@ -39,10 +39,9 @@ type source struct {
 
 // replayInputs replays the inputs, and returns their errors in the order of the inputs. If ctx
 // is done, it ends early and marks the report.
-func (r *replayer) replayInputs(
-	ctx context.Context, inputs []Input, s accesslog.Schema, o *Options,
-) []error {
-	m := &merger{r: r, schema: s, o: o}
+func (r *replayer) replayInputs(ctx context.Context, inputs []Input, o *Options) []error {
+	m := &merger{r: r, schema: o.Schema, o: o}
+	m.schema.Extra, m.schema.Forwarded = r.mode.fields(), len(o.Trusted) > 0
 	if o.Follow != nil {
 		ticker := time.NewTicker(refreshInterval)
 		defer ticker.Stop()

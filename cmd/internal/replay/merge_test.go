@@ -100,7 +100,7 @@ func TestErrorsAmongSeveralFiles(t *testing.T) {
 	if err := os.Remove(gone.Name); err != nil {
 		t.Fatal(err)
 	}
-	res, err := Run(t.Context(), options(t, "1", 2), emptySchema, []Input{
+	res, err := Run(t.Context(), options(t, "1", 2), []Input{
 		file(t, "b", line("b", 2, 1)+"broken\n"), file(t, "none", "x\ny\n"), gone,
 		file(t, "cut.gz", "\x1f\x8b\x08"), file(t, "empty", ""), file(t, "a", line("a", 1, 1)),
 	})

@@ -47,16 +47,13 @@ type page struct {
 	Script   template.JS
 	Log      string
 	Answer   []string
-	Use      []copyable
+	Use      []step // and files
 	Curve    *curve // nil if there is no suggestion
 	Time     timeTable
 	Head     []string // of the table of clients
 	Clients  []clientRow
 	Text     string // what the rest of the page does not have
 }
-
-// copyable is a text with a button that copies it.
-type copyable struct{ ID, Title, Text string }
 
 // WriteHTML writes a page that needs no other file. It has charts of the requests over time and,
 // for a suggestion, of what each burst refuses, each with its table, and a table of clients.
@@ -78,20 +75,18 @@ func (res *Result) WriteHTML(w io.Writer) error {
 	return pageTemplate.Execute(w, p)
 }
 
-// use returns the commands and the files that set the suggested limit.
-func (rep *Report) use() (all []copyable) {
-	if rep.Suggestion == nil || rep.Suggestion.Limit == nil {
-		return nil
+// use returns what to do next, and the files of a suggested limit.
+func (rep *Report) use() (all []step) {
+	if all = rep.steps(); len(all) > 0 {
+		all = all[1:] // which is this page
 	}
-	l := rep.Suggestion.Limit
-	all = append(all, copyable{"replay", "Replay it on another log",
-		fmt.Sprintf("tb replay --rate %s --burst %d%s FILE", l.Rate, l.Burst, rep.replayFlags)})
-	if l.Policy != nil {
-		all = append(all, copyable{"proxy", "Run it", "tb-proxy --policy policy.json" + rep.proxyFlags},
-			copyable{"policy", "policy.json", policyText(l.Policy)})
+	if l := rep.Limit; l != nil && l.Policy != nil {
+		all = append(all, step{"policy.json", policyText(l.Policy)})
 	}
-	if text, file, err := rep.export(); err == nil && rep.options.Export != "" {
-		all = append(all, copyable{"export", file + ", as exported", text})
+	if rep.options.Export != "" {
+		if text, file, err := rep.export(); err == nil {
+			all = append(all, step{file + ", as exported", text})
+		}
 	}
 	return all
 }

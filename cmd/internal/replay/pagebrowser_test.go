@@ -82,9 +82,9 @@ func TestPageOfASuggestion(t *testing.T) {
 		t.Error("light and dark have the same background")
 	}
 	b.check(`document.getAnimations().length`, "0")
-	b.do(chromedp.Click(`[data-of="policy"]`))
+	b.do(chromedp.Click(`[aria-label="Copy: policy.json"]`))
 	if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool](
-		`document.querySelector('[data-of="policy"]').textContent === "Copied"`)); err != nil {
+		`document.querySelector('[aria-label="Copy: policy.json"]').textContent === "Copied"`)); err != nil {
 		t.Errorf("the policy is not copied: %v", err)
 	}
 	b.close()

@@ -64,10 +64,7 @@ func groupOf(path []byte) []byte {
 
 // nameBytes are the bytes of a segment that have one reading, and the slash.
 var nameBytes = func() (is [256]bool) {
-	for c := range is {
-		is[c] = '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
-	}
-	for _, c := range []byte("/-_.~") {
+	for _, c := range []byte("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/-_.~") {
 		is[c] = true
 	}
 	return is
@@ -136,7 +133,7 @@ type PathLimit struct {
 	Requests uint64 `json:"requests"`
 	Clients  uint64 `json:"clients"`
 	// Limit is found as the suggested limit of all requests is.
-	Limit *SuggestedLimit `json:"limit"`
+	Limit *Limit `json:"limit"`
 	// Stricter reports that a client can take at most half as much in a minute as under the limit of
 	// all requests. Only then the limit is in the policy: another one would refuse hardly anything.
 	Stricter bool `json:"stricter"`
@@ -144,73 +141,64 @@ type PathLimit struct {
 	found *suggest.Result
 }
 
-// findByPath finds limits that together refuse at most the share of the clients. Each limit gets
-// the same share, which becomes smaller until that is so.
-func (s *Suggestion) findByPath(o *Options, found *suggest.Result, groups []*pathGroup) {
-	each := o.Suggest.fraction
+// findByPath finds limits that together refuse at most the share of the clients, and returns the
+// one of all requests, if there is one. Each limit gets the same share, which becomes smaller until
+// that is so.
+func (s *Suggestion) findByPath(
+	o *Options, found *suggest.Result, groups []*pathGroup,
+) (all *Limit) {
+	share := o.Suggest.fraction
 	for i := range maxSteps + 1 {
 		if i == maxSteps {
-			each = 0
+			share = 0
 		}
-		if s.find(o, found, each); s.Limit == nil {
-			return
+		if all = s.find(o, found, share); all == nil {
+			return nil
 		}
-		s.addPaths(o, groups, each)
-		s.Together, s.TogetherOneIn = s.together(found)
+		s.Paths = []PathLimit{}
+		for _, g := range groups {
+			if l := leastLimit(burstsFor(o, g.found, share), o.leastBurst(), g.found); l != nil {
+				s.Paths = append(s.Paths, PathLimit{
+					Path: g.path, Requests: g.requests, Clients: uint64(len(g.found.Clients)) * g.found.OneIn,
+					Limit: l, Stricter: 2*l.perMinute() <= all.perMinute(), found: g.found,
+				})
+			}
+		}
+		s.Together, s.TogetherOneIn = s.together(all, found)
 		if float64(s.Together) <= o.Suggest.fraction*float64(len(found.Clients)) {
 			break
 		}
-		each *= 0.8
+		share *= 0.8
 	}
+	return all
 }
 
-// addPaths adds the limits of groups of paths for a share of their clients.
-func (s *Suggestion) addPaths(o *Options, groups []*pathGroup, share float64) {
-	s.Paths = []PathLimit{}
-	for _, g := range groups {
-		l := leastLimit(burstsFor(o, g.found, share), o.leastBurst())
-		if l == nil {
-			continue
-		}
-		l.count(g.found)
-		s.Paths = append(s.Paths, PathLimit{
-			Path: g.path, Requests: g.requests, Clients: uint64(len(g.found.Clients)) * g.found.OneIn,
-			Limit: l, Stricter: 2*l.perMinute() <= s.Limit.perMinute(), found: g.found,
-		})
-	}
-}
-
-// together returns how many clients are ever refused by any limit of the plan, as an estimate from
-// one in oneIn. A client is refused first by a limit that would refuse it alone, so these are the
-// clients that a limit refuses by itself.
-func (s *Suggestion) together(found *suggest.Result) (clients, oneIn uint64) {
+// together returns how many clients are ever refused by the limit of all requests or by a stricter
+// one, as an estimate from one in oneIn. A client is refused first by a limit that would refuse it
+// alone, so these are the clients that a limit refuses by itself.
+func (s *Suggestion) together(all *Limit, found *suggest.Result) (clients, oneIn uint64) {
 	oneIn = 1
+	plan := []PathLimit{{Limit: all, found: found}}
 	for _, p := range s.Paths {
 		if p.Stricter {
-			oneIn = max(oneIn, p.found.OneIn)
+			plan, oneIn = append(plan, p), max(oneIn, p.found.OneIn)
 		}
 	}
 	refused := make(map[string]bool)
-	add := func(found *suggest.Result, l *SuggestedLimit) {
-		for _, c := range found.Refused(l.index, l.Burst) {
+	for _, p := range plan {
+		for _, c := range p.found.Refused(p.Limit.index, p.Limit.Burst) {
 			if suggest.InSample(c.Key, oneIn) {
 				refused[c.Key] = true
 			}
-		}
-	}
-	add(found, s.Limit)
-	for _, p := range s.Paths {
-		if p.Stricter {
-			add(p.found, p.Limit)
 		}
 	}
 	return uint64(len(refused)) * oneIn, oneIn
 }
 
 // plan returns the limit of all requests and the limits of the paths that are stricter.
-func (s *Suggestion) plan() []planned {
-	plan := []planned{{name: "suggested", limit: s.Limit}}
-	for _, p := range s.Paths {
+func (rep *Report) plan() []planned {
+	plan := []planned{{name: "suggested", limit: rep.Limit}}
+	for _, p := range rep.Suggestion.Paths {
 		if !p.Stricter {
 			continue
 		}
@@ -223,22 +211,19 @@ func (s *Suggestion) plan() []planned {
 	return plan
 }
 
-// writePaths writes a table of the limits by path, of a number of requests and clients.
-func (s *Suggestion) writePaths(b *strings.Builder, requests, clients uint64) {
+// writePaths writes a table of the limits by path.
+func (rep *Report) writePaths(b *strings.Builder) {
+	s := rep.Suggestion
 	b.WriteString("\nLimits by path, each by itself:\n\n")
 	table := columns(b)
 	fmt.Fprintln(table, "requests\tclients\trefused\t  limit\t  path")
-	row := func(path string, requests, clients uint64, l *SuggestedLimit) {
-		fmt.Fprintf(table, "%s\t%s\t%s\t  %s, burst %s\t  %s\n", grouped(requests),
-			grouped(clients), grouped(l.Refused), l.Rate, grouped(l.Burst), path)
-	}
-	row("all", requests, clients, s.Limit)
-	for _, p := range s.Paths {
-		path := p.Path
+	all := PathLimit{Path: "all", Requests: rep.Requests, Clients: rep.Keys, Limit: rep.Limit}
+	for _, p := range append([]PathLimit{all}, s.Paths...) {
 		if p.Stricter {
-			path = "> " + path
+			p.Path = "> " + p.Path
 		}
-		row(path, p.Requests, p.Clients, p.Limit)
+		fmt.Fprintf(table, "%s\t%s\t%s\t  %s, burst %s\t  %s\n", grouped(p.Requests),
+			grouped(p.Clients), grouped(p.Limit.KeysRefused), p.Limit.Rate, grouped(p.Limit.Burst), p.Path)
 	}
 	table.Flush()
 	about := ""
@@ -246,6 +231,6 @@ func (s *Suggestion) writePaths(b *strings.Builder, requests, clients uint64) {
 		about = "about "
 	}
 	fmt.Fprintf(b, "\n>: in the policy, because it is far stricter than the limit of all requests.\n"+
-		"Together, the limits of the policy refuse %s%s of %s %s (%s).\n", about, grouped(s.Together),
-		grouped(clients), plural(clients, "client", "clients"), percent(share(s.Together, clients)))
+		"Together, the limits of the policy refuse %s%s.\n", about,
+		ofAll(s.Together, rep.Keys, "client", "clients"))
 }

@@ -52,13 +52,13 @@ func TestALimitByPathIsThatOfItsRequests(t *testing.T) {
 	if len(s.Paths) != 2 || s.Paths[0].Path != "/api/" || s.Paths[1].Path != "/login" {
 		t.Fatalf("%+v, want /api/ and /login", s.Paths)
 	}
-	got, limit := s.Paths[1], want.Suggestion.Limit
-	if got.Limit.RequestsRefused != nil {
+	got, limit := s.Paths[1], want.Limit
+	if !got.Limit.Uncounted {
 		t.Error("the times of the requests to a path are kept, which takes memory")
 	}
 	if got.Requests != want.Requests || got.Clients != want.Keys ||
 		got.Limit.Rate != limit.Rate || got.Limit.Burst != limit.Burst ||
-		got.Limit.Refused > limit.Refused || !got.Stricter {
+		got.Limit.KeysRefused > limit.KeysRefused || !got.Stricter {
 		t.Errorf("%+v %+v, want %+v", got, got.Limit, limit)
 	}
 }
@@ -88,7 +88,7 @@ func TestLimitsByPathShareTheirClients(t *testing.T) {
 	o.ByPath = true
 	rep := replay(t, o, input("a.log", log.String())).Report
 	s := rep.Suggestion
-	if 20*s.Together > rep.Keys || s.TogetherOneIn != 1 || s.Limit == nil || len(s.Paths) != 5 {
+	if 20*s.Together > rep.Keys || s.TogetherOneIn != 1 || rep.Limit == nil || len(s.Paths) != 5 {
 		t.Errorf("%d of %d clients are refused by limits of %d paths", s.Together, rep.Keys, len(s.Paths))
 	}
 	for _, p := range s.Paths {
@@ -167,14 +167,15 @@ func TestExports(t *testing.T) {
 // Paths that differ in a slash have limits of their own, with different names. The limit of a
 // prefix counts the requests to all paths below it together.
 func TestNamesOfLimitsAreDistinct(t *testing.T) {
-	s := &Suggestion{Limit: &SuggestedLimit{rate: mustRate(t, "5"), Burst: 9,
+	rep := Report{Suggestion: &Suggestion{}, Limit: &Limit{rate: mustRate(t, "5"), Burst: 9,
 		Policy: httplimit.Rules(httplimit.Rule{Keys: []string{"ip:address"}})}}
+	s := rep.Suggestion
 	for _, path := range []string{"/", "/api", "/api/", "/a.pi/", "/b", "/b-7", "/b/"} {
-		l := &SuggestedLimit{rate: mustRate(t, "1"), Burst: 2}
+		l := &Limit{rate: mustRate(t, "1"), Burst: 2}
 		s.Paths = append(s.Paths, PathLimit{Path: path, Limit: l, Stricter: true})
 	}
-	s.Paths = append(s.Paths, PathLimit{Path: "/lax", Limit: s.Limit})
-	p, err := cli.ParsePolicy([]byte(bundle(s.plan())))
+	s.Paths = append(s.Paths, PathLimit{Path: "/lax", Limit: rep.Limit})
+	p, err := cli.ParsePolicy([]byte(bundle(rep.plan())))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +188,7 @@ func TestNamesOfLimitsAreDistinct(t *testing.T) {
 		"b /b, b-7 /b-7, b-7-7 /b/, "; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	text := nginxConfig(s.plan(), &Options{}, 20_000)
+	text := nginxConfig(rep.plan(), &Options{}, 20_000)
 	for _, part := range []string{
 		"map $uri $client_api_3 { # a request without a value is not counted\n    \"~^/api/\" $client;\n",
 		"    \"~^/b-7$\" $client;\n", "    \"~^/a\\.pi/\" $client;\n",
@@ -228,9 +229,9 @@ func TestTheLimitOfNginx(t *testing.T) {
 		{"5", 10, "5r/s"}, {"0.1", 19, "6r/m"}, {"0.015", 4, "1r/m"}, {"1/h", 3, "1r/m"},
 		{"2.5", 3, "150r/m"}, {"33.3", 500, "34r/s"}, {"1000", 5, "1000r/s"},
 	} {
-		l := &SuggestedLimit{rate: mustRate(t, tt.rate), Burst: tt.burst}
+		l := &Limit{rate: mustRate(t, tt.rate), Burst: tt.burst}
 		got, limit := nginxLimit(l)
-		if limit.Capacity < int(l.Burst) || perSecond(limit).Cmp(perSecond(l.rate.limit(1))) < 0 {
+		if limit.Capacity < int(l.Burst) || float64(limit.Tokens)/limit.Per.Seconds() < l.rate.perSecond() {
 			t.Errorf("%s, %d: %+v is stricter", tt.rate, tt.burst, limit)
 		}
 		if got != tt.want {

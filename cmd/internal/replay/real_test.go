@@ -54,7 +54,7 @@ func TestRealLogIsDecidedExactly(t *testing.T) {
 		o := options(t, want.rate, want.burst)
 		o.Cost = mustCost(t, want.cost)
 		got := replay(t, o, in).Report.Limit
-		if got.Rate != want.rate || got.Burst != int(want.burst) ||
+		if got.Rate != want.rate || int(got.Burst) != want.burst ||
 			got.Refused != want.requests || got.KeysRefused != want.keys {
 			t.Errorf("%+v; want %+v", *got, want)
 		}

@@ -27,6 +27,8 @@ type Options struct {
 	// Policy is replayed instead of a limit, if it is not nil.
 	Policy *httplimit.Policy
 
+	// Schema says what is known of the logs.
+	Schema accesslog.Schema
 	// Keys name the parts of a key: ip, user, path, host or fields of a log that names its fields.
 	Keys []string
 	// Trusted are the networks of proxies whose X-Forwarded-For is believed. IPv6Prefix is
@@ -58,17 +60,16 @@ type Result struct {
 // valid line, Run goes on with the others. The result covers the requests that were replayed, and
 // the error joins the errors of the inputs. If ctx is done, Run ends early, which is not an error,
 // and marks the Report as interrupted.
-func Run(ctx context.Context, o Options, s accesslog.Schema, inputs []Input) (*Result, error) {
+func Run(ctx context.Context, o Options, inputs []Input) (*Result, error) {
 	m, err := newMode(&o)
 	if err != nil {
 		return nil, err
 	}
-	r := &replayer{mode: m, queue: newQueue(queueRequests), report: newReport(&o, s)}
+	r := &replayer{mode: m, queue: newQueue(queueRequests), report: newReport(&o)}
 	if o.Picture {
 		r.timeline = newTimeline()
 	}
-	s.Extra, s.Forwarded = m.fields(), len(o.Trusted) > 0
-	errs := r.replayInputs(ctx, inputs, s, &o)
+	errs := r.replayInputs(ctx, inputs, &o)
 	return r.result(), errors.Join(errs...)
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
+	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
 // topKeys is how many keys a report has.
@@ -51,8 +52,9 @@ type Report struct {
 	// than are tracked, its counts are lower bounds.
 	Clients Clients `json:"clients"`
 
-	// Limit is left out for a suggestion and a policy.
-	Limit *Outcome `json:"limit,omitempty"`
+	// Limit was replayed or is suggested. It is left out under a policy, and if no limit is suggested:
+	// no burst is enough, there are fewer than 100 requests, or more clients than --max-keys.
+	Limit *Limit `json:"limit,omitempty"`
 	// Top has up to 100 keys: the ones that the limit refuses most, or that need the greatest bursts
 	// under the suggested limit, and then the ones with the most requests. It is empty under a policy.
 	Top []TopKey `json:"top"`
@@ -66,8 +68,6 @@ type Report struct {
 
 	options *Options
 	hint    string // where the log may have the client
-
-	replayFlags, proxyFlags string // besides the limit
 }
 
 // Busiest is the second of a log with the most requests of all keys.
@@ -91,27 +91,34 @@ type File struct {
 	Others    int64 `json:"others"`
 }
 
-// Outcome has the decisions of one limit.
-type Outcome struct {
-	// Rate is the flag, always with its unit: "5/s", "300/m". Burst is in tokens.
+// Limit is a limit that was replayed or suggested, and what it refuses.
+type Limit struct {
+	// Rate is always with its unit: "5/s", "300/m". Burst is in tokens.
 	Rate  string `json:"rate"`
-	Burst int    `json:"burst"`
-	// Granted and Refused count requests.
-	Granted uint64 `json:"granted"`
-	Refused uint64 `json:"refused"`
+	Burst uint64 `json:"burst"`
+	// KeysRefused is how many keys are refused at least once. For a limit that was replayed, it is
+	// exact up to 131,072, and an estimate beyond.
+	KeysRefused uint64 `json:"keys_refused"`
+	// Granted and Refused count requests. They are 0 and Uncounted is true under a suggested limit if
+	// costs vary or there are more than 4,194,304 requests.
+	Granted   uint64 `json:"granted"`
+	Refused   uint64 `json:"refused"`
+	Uncounted bool   `json:"uncounted,omitempty"`
 	// NeverGranted counts the refused requests whose cost is above the burst. No wait
 	// would have helped them.
-	NeverGranted uint64 `json:"never_granted"`
-	// KeysRefused is how many keys were refused at least once. It is exact up to 131,072,
-	// and an estimate beyond.
-	KeysRefused uint64 `json:"keys_refused"`
+	NeverGranted uint64 `json:"never_granted,omitempty"`
 	// EvictedInDebt counts the buckets that left the table before they were full. Forgiven
 	// is their debt in tokens: the most that was granted above the limit because the table
 	// was full.
-	EvictedInDebt uint64  `json:"evicted_in_debt"`
-	Forgiven      float64 `json:"forgiven"`
+	EvictedInDebt uint64  `json:"evicted_in_debt,omitempty"`
+	Forgiven      float64 `json:"forgiven,omitempty"`
+	// Policy is a suggested limit as a policy, which tb-proxy takes as it is. It is left out if a
+	// policy cannot have the limit, for the reason in NoPolicy.
+	Policy   *httplimit.Policy `json:"policy,omitempty"`
+	NoPolicy string            `json:"no_policy,omitempty"`
 
-	rate Rate
+	rate  Rate
+	index int // of its rate in a suggestion
 }
 
 // TopKey is one of the keys that were refused most or sent most.
@@ -120,7 +127,7 @@ type TopKey struct {
 	// by its SHA-256.
 	Key []string `json:"key"`
 	// Requests counts the requests of the key, and Refused the refused ones among them. Refused is 0
-	// if the suggested limit has no RequestsRefused.
+	// if the limit is Uncounted.
 	Requests uint64 `json:"requests"`
 	Refused  uint64 `json:"refused"`
 	// Partial reports that the log has more keys than are tracked, and that this one may have been
@@ -138,12 +145,10 @@ type TopKey struct {
 
 // newReport returns a report without any request. Its lists are empty and not nil, because
 // JSON would have nil as null.
-func newReport(o *Options, s accesslog.Schema) Report {
-	replay, proxy := suggestedFlags(o, s)
+func newReport(o *Options) Report {
 	return Report{
-		Files: []File{}, Malformed: []string{}, Top: []TopKey{},
-		Algorithms: []AlgorithmOutcome{}, Missing: make(map[string]uint64), KeyParts: o.Keys,
-		Cost: o.Cost.String(), options: o, replayFlags: replay, proxyFlags: proxy,
+		Files: []File{}, Malformed: []string{}, Top: []TopKey{}, Algorithms: []AlgorithmOutcome{},
+		Missing: make(map[string]uint64), KeyParts: o.Keys, Cost: o.Cost.String(), options: o,
 	}
 }
 

@@ -25,8 +25,7 @@ func TestReportByHand(t *testing.T) {
 		{"last", rep.Last, `"2015-05-17T10:00:11Z"`},
 		{"keys", rep.Keys, "3"},
 		{"exact", rep.KeysExact, "true"},
-		{"limit", rep.Limit, `{"rate":"1/s","burst":2,"granted":5,"refused":3,` +
-			`"never_granted":0,"keys_refused":1,"evicted_in_debt":0,"forgiven":0}`},
+		{"limit", rep.Limit, `{"rate":"1/s","burst":2,"keys_refused":1,"granted":5,"refused":3}`},
 		{"top", rep.Top, `[{"key":["a"],"requests":6,"refused":3,"partial":false,` +
 			`"peak_per_second":4,"habit":"mostly /p"},{"key":["b"],"requests":1,"refused":0,` +
 			`"partial":false,"peak_per_second":1,"habit":"mostly /p"},{"key":["c"],"requests":1,` +
@@ -45,7 +44,7 @@ func TestReportByHand(t *testing.T) {
 func TestOnlyTheFirstMalformedLinesAreShown(t *testing.T) {
 	log := strings.Repeat("x\n", 100) + line("a", 1, 1)
 	o := options(t, "1", 2)
-	res, _ := Run(t.Context(), o, emptySchema, []Input{input("a.log", log)})
+	res, _ := Run(t.Context(), o, []Input{input("a.log", log)})
 	rep := res.Report
 	if len(rep.Malformed) != maxShown || rep.Files[0].Malformed != 100 {
 		t.Errorf("%d shown of %d", len(rep.Malformed), rep.Files[0].Malformed)
@@ -53,7 +52,7 @@ func TestOnlyTheFirstMalformedLinesAreShown(t *testing.T) {
 }
 
 func TestJSONHasListsNotNulls(t *testing.T) {
-	res, err := Run(t.Context(), options(t, "1", 1), emptySchema, nil)
+	res, err := Run(t.Context(), options(t, "1", 1), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func input(name, log string) Input {
 
 func replay(t testing.TB, o Options, inputs ...Input) *Result {
 	t.Helper()
-	res, err := Run(t.Context(), o, accesslog.Schema{}, inputs)
+	res, err := Run(t.Context(), o, inputs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func line(client string, second, size int) string {
 
 func TestInputWithoutAValidLineIsAnError(t *testing.T) {
 	for _, log := range []string{"\nx\n", "x\ny\n"} {
-		res, err := Run(t.Context(), options(t, "1", 2), accesslog.Schema{},
+		res, err := Run(t.Context(), options(t, "1", 2),
 			[]Input{input("good.log", line("a", 1, 1)), input("bad.log", log)})
 		if err == nil || !strings.HasPrefix(err.Error(), "bad.log: no valid line") {
 			t.Errorf("%q: error %v", log, err)
@@ -61,7 +61,7 @@ func TestEmptyFiles(t *testing.T) {
 		other string
 		want  error
 	}{{line("a", 1, 1), nil}, {"", accesslog.ErrEmpty}} {
-		res, err := Run(t.Context(), options(t, "1", 2), accesslog.Schema{},
+		res, err := Run(t.Context(), options(t, "1", 2),
 			[]Input{input("empty.log", ""), input("other.log", tt.other)})
 		if !errors.Is(err, tt.want) || len(res.Report.Files) != 2 {
 			t.Errorf("%q: error %v, files %v; want %v", tt.other, err, res.Report.Files, tt.want)
@@ -73,7 +73,7 @@ func TestEmptyFiles(t *testing.T) {
 func TestALogOfMostlyMalformedLines(t *testing.T) {
 	bad := line("a", 1, 1) + strings.Repeat("nothing\n\n", 500)
 	good := line("a", 1, 1) + line("b", 2, 1) + strings.Repeat("nothing\n", 2)
-	res, err := Run(t.Context(), options(t, "1", 2), accesslog.Schema{},
+	res, err := Run(t.Context(), options(t, "1", 2),
 		[]Input{input("bad.log", bad), input("good.log", good)})
 	const want = "bad.log: 500 of 501 lines are malformed, for example bad.log:2: "
 	if err == nil || !strings.HasPrefix(err.Error(), want) || res.Report.Requests != 3 {
@@ -87,7 +87,7 @@ func TestReadErrorsKeepTheReport(t *testing.T) {
 		log := strings.NewReader(line("a", 1, 1))
 		return io.NopCloser(io.MultiReader(log, failing{broken})), nil
 	}}
-	res, err := Run(t.Context(), options(t, "1", 2), accesslog.Schema{}, []Input{in})
+	res, err := Run(t.Context(), options(t, "1", 2), []Input{in})
 	if !errors.Is(err, broken) || res.Report.Requests != 1 || res.Report.Interrupted {
 		t.Errorf("%v with %+v", err, res.Report)
 	}
@@ -112,7 +112,7 @@ func TestInterruptedRunReportsWhatItHas(t *testing.T) {
 		return io.NopCloser(io.MultiReader(log, cancelling(cancel))), nil
 	}}
 	rest := file(t, "b.log", line("c", 3, 1))
-	res, err := Run(ctx, options(t, "1", 2), emptySchema, []Input{rest, in})
+	res, err := Run(ctx, options(t, "1", 2), []Input{rest, in})
 	if err != nil || !res.Report.Interrupted || res.Report.Requests != 2 || res.Report.Keys != 2 {
 		t.Errorf("%v with %+v", err, res.Report)
 	}

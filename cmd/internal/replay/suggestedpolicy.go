@@ -7,19 +7,18 @@ import (
 	"math/big"
 	"net/netip"
 	"net/textproto"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
-	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // addPolicy adds the limit as a policy that tb-proxy accepts, or the reason why there is none.
-func (l *SuggestedLimit) addPolicy(o *Options) {
+func (l *Limit) addPolicy(o *Options) {
 	rule := httplimit.Rule{Name: "suggested", Limit: l.rate.limit(int(l.Burst))}
 	for _, part := range o.Keys {
 		key, ok := policyKey(part, o.IPv6Prefix)
@@ -44,7 +43,7 @@ func (l *SuggestedLimit) addPolicy(o *Options) {
 	switch {
 	case err != nil:
 		l.NoPolicy = cli.Problems(err)[0]
-	case perSecond(read.Sets[0].Rules[0].Limit).Cmp(perSecond(rule.Limit)) != 0:
+	case !sameRate(read.Sets[0].Rules[0].Limit, rule.Limit):
 		l.NoPolicy = "a policy cannot have the rate exactly"
 	default:
 		l.Policy = policy
@@ -60,17 +59,13 @@ func policyText(p *httplimit.Policy) string {
 	return string(text)
 }
 
-// perSecond returns the rate of a limit in tokens a second.
-func perSecond(l tb.Limit) *big.Rat {
-	rate := big.NewRat(l.Tokens, int64(l.Per))
-	return rate.Mul(rate, big.NewRat(int64(time.Second), 1))
+// sameRate reports whether two limits have exactly the same rate.
+func sameRate(a, b tb.Limit) bool {
+	return big.NewRat(a.Tokens, int64(a.Per)).Cmp(big.NewRat(b.Tokens, int64(b.Per))) == 0
 }
 
-// approximate returns the rate in tokens a second.
-func (r Rate) approximate() float64 {
-	rate, _ := perSecond(r.limit(1)).Float64()
-	return rate
-}
+// perSecond returns the rate in tokens a second, nearly.
+func (r Rate) perSecond() float64 { return float64(r.Tokens) / r.Per.Seconds() }
 
 // policyKey returns the key of a policy that is a part of a key here, if there is one.
 func policyKey(part string, ipv6Prefix int) (key string, ok bool) {
@@ -92,9 +87,9 @@ func policyKey(part string, ipv6Prefix int) (key string, ok bool) {
 	return "", false
 }
 
-// suggestedFlags returns the flags, besides the limit, with which a replay and a proxy find the
-// same keys and costs. Flags with their default are left out.
-func suggestedFlags(o *Options, s accesslog.Schema) (replay, proxy string) {
+// flags returns the flags, besides the limit, with which a replay and a proxy find the same keys and
+// costs. Flags with their default are left out.
+func (o *Options) flags() (replay, proxy string) {
 	var b strings.Builder
 	add := func(flag, value, byDefault string) {
 		if value != byDefault {
@@ -106,14 +101,14 @@ func suggestedFlags(o *Options, s accesslog.Schema) (replay, proxy string) {
 	add("key", strings.Join(o.Keys, ","), "ip")
 	add("ipv6-prefix", strconv.Itoa(o.IPv6Prefix), "64")
 	add("cost", o.Cost.String(), "1")
-	for _, name := range slices.Sorted(maps.Keys(s.Names)) {
-		add("field", name+"="+s.Names[name], "")
+	for _, name := range slices.Sorted(maps.Keys(o.Schema.Names)) {
+		add("field", name+"="+o.Schema.Names[name], "")
 	}
-	add("format", s.LogFormat, "")
+	add("format", o.Schema.LogFormat, "")
 	return b.String(), proxy
 }
 
-// ask returns the flags that ask for the same suggestion, with the ones of suggestedFlags.
+// ask returns the flags that ask for the same suggestion, with the ones of flags.
 func (o *Options) ask() (flags string) {
 	if len(o.Rates) == 1 {
 		flags = " --rate " + o.Rates[0].String()
@@ -140,14 +135,12 @@ func listOf(networks []netip.Prefix, separator string) string {
 	return strings.Join(all, separator)
 }
 
+// plainWord matches a text that a shell reads as it is.
+var plainWord = regexp.MustCompile(`^[-_./:,=@+%0-9A-Za-z]*$`)
+
 // shellWord returns a text as a shell reads it: quoted, unless all of it is plain.
 func shellWord(text string) string {
-	const plain = "-_./:,=@+%"
-	special := func(r rune) bool {
-		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
-		return !letter && !strings.ContainsRune(plain, r)
-	}
-	if !strings.ContainsFunc(text, special) {
+	if plainWord.MatchString(text) {
 		return text
 	}
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"

@@ -33,16 +33,16 @@ func TestTheSuggestionIsKept(t *testing.T) {
 		in := input("a.log", log.String())
 		o := suggestOptions(t, "34%", tt.rates)
 		o.Keys, o.Cost = strings.Split(tt.key, ","), mustCost(t, tt.cost)
-		l := replay(t, o, in).Report.Suggestion.Limit
-		if l.Policy == nil || l.Refused == 0 {
+		l := replay(t, o, in).Report.Limit
+		if l.Policy == nil || l.KeysRefused == 0 {
 			t.Fatalf("%v: %+v", tt, l)
 		}
 		o.Suggest, o.Rate, o.Burst = Share{}, l.rate, int(l.Burst)
 		limit := replay(t, o, in).Report.Limit
 		rule := replayPolicy(t, policyText(l.Policy), in).Policy.Rules[0]
-		if limit.KeysRefused != l.Refused || rule.KeysRefused != l.Refused ||
+		if limit.KeysRefused != l.KeysRefused || rule.KeysRefused != l.KeysRefused ||
 			rule.Refused != limit.Refused || rule.Granted != limit.Granted {
-			t.Errorf("%v: %d clients; the limit: %+v; the policy: %+v", tt, l.Refused, limit, rule)
+			t.Errorf("%v: %d clients; the limit: %+v; the policy: %+v", tt, l.KeysRefused, limit, rule)
 		}
 	}
 }
@@ -64,7 +64,7 @@ func TestTheSuggestedPolicyIsAccepted(t *testing.T) {
 		o := suggestOptions(t, "0%", tt.rate)
 		o.Keys, o.IPv6Prefix = strings.Split(tt.key, ","), tt.prefix
 		o.Cost = mustCost(t, tt.cost)
-		l := replay(t, o, input("a.log", strings.Repeat(line("a", 1, 1), minRequests))).Report.Suggestion.Limit
+		l := replay(t, o, input("a.log", strings.Repeat(line("a", 1, 1), minRequests))).Report.Limit
 		if l.Policy == nil {
 			t.Errorf("%s: no policy: %s", tt.key, l.NoPolicy)
 			continue
@@ -95,7 +95,7 @@ func TestAPolicyCannotHaveAllLimits(t *testing.T) {
 	} {
 		o := suggestOptions(t, "0%", tt.rate)
 		o.Keys, o.Cost = strings.Split(tt.key, ","), mustCost(t, tt.cost)
-		l := replay(t, o, input("a.log", strings.Repeat(line("a", 1, 1), minRequests))).Report.Suggestion.Limit
+		l := replay(t, o, input("a.log", strings.Repeat(line("a", 1, 1), minRequests))).Report.Limit
 		if l.Policy != nil || !strings.Contains(l.NoPolicy, tt.want) {
 			t.Errorf("%v: policy %v, reason %q", tt, l.Policy, l.NoPolicy)
 		}
@@ -104,15 +104,16 @@ func TestAPolicyCannotHaveAllLimits(t *testing.T) {
 
 func TestSuggestedFlags(t *testing.T) {
 	o := suggestOptions(t, "1%", "1")
-	if replay, proxy := suggestedFlags(&o, accesslog.Schema{}); replay != "" || proxy != "" {
+	if replay, proxy := o.flags(); replay != "" || proxy != "" {
 		t.Errorf("%q and %q by default", replay, proxy)
 	}
 	o.Keys, o.IPv6Prefix, o.Cost = []string{"ip", "it's"}, 48, mustCost(t, "bytes")
 	o.Trusted = networks(t, "10.0.0.0/8", "::1/128")
-	replay, proxy := suggestedFlags(&o, accesslog.Schema{
+	o.Schema = accesslog.Schema{
 		LogFormat: `$remote_addr [$time_local] "$request"`,
 		Names:     map[string]string{"uri": "my;uri", "ip": "client.ip"},
-	})
+	}
+	replay, proxy := o.flags()
 	const trusted = ` --trusted-proxies 10.0.0.0/8,::1`
 	const want = trusted + ` --key 'ip,it'\''s' --ipv6-prefix 48 --cost bytes` +
 		` --field ip=client.ip --field 'uri=my;uri' --format '$remote_addr [$time_local] "$request"'`

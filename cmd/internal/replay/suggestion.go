@@ -8,7 +8,6 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/suggest"
-	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -33,11 +32,6 @@ type Suggestion struct {
 	// without --by-path.
 	Together      uint64 `json:"together,omitempty"`
 	TogetherOneIn uint64 `json:"together_one_in,omitempty"`
-	// Limit is the suggested limit. It is left out if no burst is enough, if there are fewer than 100
-	// requests, and if there are more clients than --max-keys.
-	Limit *SuggestedLimit `json:"limit,omitempty"`
-
-	ask string // the flags that ask for this suggestion
 }
 
 // RateBurst has the least burst with which at most the share of the clients is ever refused at a
@@ -48,23 +42,6 @@ type RateBurst struct {
 	Burst uint64 `json:"burst"`
 
 	rate Rate
-}
-
-// SuggestedLimit is a limit that refuses at most a share of the clients.
-type SuggestedLimit struct {
-	Rate  string `json:"rate"`
-	Burst uint64 `json:"burst"`
-	// Refused is how many clients are ever refused. RequestsRefused is how many requests are. It is
-	// left out if costs vary, and if there are more than 4,194,304 requests.
-	Refused         uint64  `json:"refused"`
-	RequestsRefused *uint64 `json:"requests_refused,omitempty"`
-	// Policy is the limit as a policy, which tb-proxy takes as it is. It is left out if a policy
-	// cannot have the limit, for the reason in NoPolicy.
-	Policy   *httplimit.Policy `json:"policy,omitempty"`
-	NoPolicy string            `json:"no_policy,omitempty"`
-
-	index int // of its rate
-	rate  Rate
 }
 
 // suggestionMode collects requests for a suggestion. It refuses none.
@@ -136,7 +113,7 @@ func (m *suggestionMode) decide(p pending, text []byte) (granted bool, err error
 func (m *suggestionMode) fill(res *Result) {
 	rep := &res.Report
 	s := &Suggestion{
-		Share: m.o.Suggest.fraction, Rates: []RateBurst{}, Paths: []PathLimit{}, ask: m.o.ask(),
+		Share: m.o.Suggest.fraction, Rates: []RateBurst{}, Paths: []PathLimit{},
 	}
 	rep.Suggestion, rep.KeysExact = s, !m.tooMany
 	found := m.collector.Result()
@@ -152,26 +129,25 @@ func (m *suggestionMode) fill(res *Result) {
 	case m.tooMany || rep.Requests < minRequests:
 		return
 	case m.paths != nil:
-		s.findByPath(m.o, found, m.paths.end())
+		rep.Limit = s.findByPath(m.o, found, m.paths.end())
 	default:
-		s.find(m.o, found, m.o.Suggest.fraction)
+		rep.Limit = s.find(m.o, found, m.o.Suggest.fraction)
 	}
-	if s.Limit == nil {
+	if rep.Limit == nil {
 		return
 	}
-	s.Limit.addPolicy(m.o)
+	rep.Limit.addPolicy(m.o)
 	m.fillClients(rep, found)
 	if m.o.Picture {
-		res.curve = newCurve(s, found)
+		res.curve = newCurve(rep.Limit, s.Share, found)
 	}
 }
 
-// find finds the burst of each rate, and the limit for a share of the clients.
-func (s *Suggestion) find(o *Options, found *suggest.Result, share float64) {
+// find finds the burst of each rate, and returns the limit for a share of the clients, if there is
+// one.
+func (s *Suggestion) find(o *Options, found *suggest.Result, share float64) *Limit {
 	s.Rates = burstsFor(o, found, share)
-	if s.Limit = leastLimit(s.Rates, o.leastBurst()); s.Limit != nil {
-		s.Limit.count(found)
-	}
+	return leastLimit(s.Rates, o.leastBurst(), found)
 }
 
 // burstsFor returns the least bursts for a share of the clients.
@@ -196,38 +172,36 @@ func (o *Options) leastBurst() uint64 {
 }
 
 // leastLimit returns the limit under which a client can take the least in a minute, with at least a
-// burst. A lower rate would need a far greater burst. It returns nil if no burst is enough.
-func leastLimit(all []RateBurst, leastBurst uint64) (least *SuggestedLimit) {
+// burst, and what it refuses. A lower rate would need a far greater burst. It returns nil if no burst
+// is enough.
+func leastLimit(all []RateBurst, leastBurst uint64, found *suggest.Result) (least *Limit) {
 	for i, b := range all {
 		if b.Burst == 0 {
 			continue
 		}
-		aSecond := uint64(math.Ceil(b.rate.approximate())) // which a policy needs
-		l := &SuggestedLimit{
-			Rate: b.Rate, Burst: max(b.Burst, leastBurst, aSecond), index: i, rate: b.rate,
-		}
+		aSecond := uint64(math.Ceil(b.rate.perSecond())) // which a policy needs
+		l := &Limit{Rate: b.Rate, Burst: max(b.Burst, leastBurst, aSecond), index: i, rate: b.rate}
 		if least == nil || l.perMinute() < least.perMinute() {
 			least = l
+		}
+	}
+	if least != nil {
+		clients, requests := found.Refusals(least.index, []uint64{least.Burst})
+		least.KeysRefused, least.Uncounted = clients[0], requests == nil
+		if requests != nil {
+			least.Granted, least.Refused = found.Requests-requests[0], requests[0]
 		}
 	}
 	return least
 }
 
 // perMinute returns the most tokens that a client can take in a minute.
-func (l *SuggestedLimit) perMinute() float64 { return float64(l.Burst) + 60*l.rate.approximate() }
-
-// count counts the clients and the requests that the limit refuses.
-func (l *SuggestedLimit) count(found *suggest.Result) {
-	clients, requests := found.Refusals(l.index, []uint64{l.Burst})
-	if l.Refused = clients[0]; requests != nil {
-		l.RequestsRefused = &requests[0]
-	}
-}
+func (l *Limit) perMinute() float64 { return float64(l.Burst) + 60*l.rate.perSecond() }
 
 // fillClients fills in the clients that the suggested limit refuses most, and then the ones that
 // send most, and what the limit leaves of the busiest second.
 func (m *suggestionMode) fillClients(rep *Report, found *suggest.Result) {
-	l := rep.Suggestion.Limit
+	l := rep.Limit
 	if n, known := found.RefusedIn(rep.Busiest.Second.Unix(), l.index, l.Burst); known {
 		*rep.Busiest.Left = max(0, *rep.Busiest.Left-n)
 	} else {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/suggest"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -72,6 +72,7 @@ func TestTheSuggestedLimitIsTheLeast(t *testing.T) {
 		}
 		return rates
 	}
+	found := suggest.New(slices.Repeat([]tb.Limit{{Capacity: 1, Tokens: 1, Per: 1}}, 5), 0, 1).Result()
 	for _, tt := range []struct {
 		rates []RateBurst
 		rate  string
@@ -84,11 +85,11 @@ func TestTheSuggestedLimitIsTheLeast(t *testing.T) {
 		{bursts(0, 0, 0, 0, 9), "100/s", 100},
 		{bursts(9), "1/m", 9},
 	} {
-		if l := leastLimit(tt.rates, 5); l.Rate != tt.rate || l.Burst != tt.burst {
+		if l := leastLimit(tt.rates, 5, found); l.Rate != tt.rate || l.Burst != tt.burst {
 			t.Errorf("%+v, want %+v", l, tt)
 		}
 	}
-	if l := leastLimit(bursts(0, 0), 1); l != nil {
+	if l := leastLimit(bursts(0, 0), 1, found); l != nil {
 		t.Errorf("%+v although no burst is enough", l)
 	}
 }
@@ -102,8 +103,8 @@ func TestTooManyKeysForASuggestion(t *testing.T) {
 		for i := range n {
 			log += strings.Repeat(line(fmt.Sprint(i), 1, 1), minRequests)
 		}
-		res, err := Run(t.Context(), o, accesslog.Schema{}, []Input{input("a.log", log)})
-		limit := res.Report.Suggestion.Limit
+		res, err := Run(t.Context(), o, []Input{input("a.log", log)})
+		limit := res.Report.Limit
 		if (limit != nil) != (want == "") || (err == nil) != (want == "") ||
 			err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%d keys: %v, %+v; want %q", n, err, limit, want)
@@ -120,9 +121,9 @@ func TestTooManyKeysForASuggestion(t *testing.T) {
 func TestTheCostsOfASuggestion(t *testing.T) {
 	o := suggestOptions(t, "2%", "")
 	rep := replay(t, o, sampled(6000)).Report
-	l := rep.Suggestion.Limit
+	l := rep.Limit
 	want := replay(t, options(t, l.Rate, int(l.Burst)), sampled(6000)).Report
-	if l.Refused != want.Limit.KeysRefused || *l.RequestsRefused != want.Limit.Refused ||
+	if l.KeysRefused != want.Limit.KeysRefused || l.Refused != want.Limit.Refused ||
 		*rep.Busiest.Left != *want.Busiest.Left || rep.Busiest.Second != want.Busiest.Second ||
 		len(rep.Top) != topKeys {
 		t.Errorf("%+v, %+v; a replay has %+v, %+v", l, rep.Busiest, want.Limit, want.Busiest)
@@ -134,8 +135,8 @@ func TestTheCostsOfASuggestion(t *testing.T) {
 	}
 	o.Cost = mustCost(t, "bytes")
 	rep = replay(t, o, sampled(6000)).Report
-	if rep.Suggestion.Limit.RequestsRefused != nil || rep.Busiest.Left != nil {
-		t.Errorf("%+v, %+v although costs vary", rep.Suggestion.Limit, rep.Busiest)
+	if !rep.Limit.Uncounted || rep.Busiest.Left != nil {
+		t.Errorf("%+v, %+v although costs vary", rep.Limit, rep.Busiest)
 	}
 }
 
@@ -144,7 +145,7 @@ func TestASuggestionWithDecimalCosts(t *testing.T) {
 	for _, cost := range []string{"0.5", "w"} {
 		o := suggestOptions(t, "1%", "")
 		o.Cost = mustCost(t, cost)
-		_, err := Run(t.Context(), o, emptySchema,
+		_, err := Run(t.Context(), o,
 			[]Input{input("a.log", `{"ts":1431857103,"ip":"a","w":0.5}`)})
 		const want = "a request costs 0.5 tokens: a suggestion needs whole tokens"
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -186,7 +187,7 @@ func TestTheCurveIsWhatAReplayRefuses(t *testing.T) {
 			suggested += int(row.Burst.Value)
 		}
 	}
-	if l := res.Report.Suggestion.Limit; suggested != int(l.Burst) || res.curve.Rate != l.Rate {
+	if l := res.Report.Limit; suggested != int(l.Burst) || res.curve.Rate != l.Rate {
 		t.Errorf("%d at %s, want %+v", suggested, res.curve.Rate, l)
 	}
 	o.Cost = mustCost(t, "bytes")
@@ -210,7 +211,7 @@ func TestASuggestionInJSONHasListsNotNulls(t *testing.T) {
 	for _, cost := range []string{"1", "bytes"} {
 		o.Cost = mustCost(t, cost)
 		for _, log := range []string{strings.Repeat(line("a", 1, 1), minRequests), line("a", 1, 1), "x\n"} {
-			res, _ := Run(t.Context(), o, accesslog.Schema{}, []Input{input("a.log", log)})
+			res, _ := Run(t.Context(), o, []Input{input("a.log", log)})
 			text, err := json.Marshal(&res.Report)
 			if err != nil || strings.Contains(string(text), "null") {
 				t.Errorf("%s, %v", text, err)

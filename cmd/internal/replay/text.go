@@ -37,19 +37,18 @@ func (rep *Report) writeSample(b *strings.Builder) {
 }
 
 // answer returns the limit, what it refuses, and what it leaves of the load, in sentences.
-func (rep *Report) answer() []string {
-	l, name := rep.decided(), "limit"
-	var lines []string
+func (rep *Report) answer() (lines []string) {
+	l, name := rep.Limit, "limit"
 	switch {
 	case rep.Requests == 0:
 		return []string{"There is no request in the log.",
 			"Look whether it is the right file. --format says how to read its lines."}
 	case rep.Policy != nil:
 		name = "policy"
-		lines = []string{fmt.Sprintf("The policy refuses %s.",
-			ofAll(rep.Policy.Refused, rep.Requests, "request", "requests"))}
+		lines = append(lines, fmt.Sprintf("The policy refuses %s.",
+			ofAll(rep.Policy.Refused, rep.Requests, "request", "requests")))
 	case l != nil:
-		lines = []string{l.sentence(rep), l.cost(rep)}
+		lines = append(lines, rep.theLimit(), rep.cost())
 	case !rep.KeysExact:
 		return []string{"There are too many keys for a suggestion."}
 	case rep.Requests < minRequests:
@@ -58,7 +57,7 @@ func (rep *Report) answer() []string {
 	default:
 		return []string{"No burst is enough.", "Try higher rates, or a greater share in --suggest."}
 	}
-	if rep.Limit != nil && rep.Limit.Refused == 0 {
+	if l != nil && rep.Suggestion == nil && l.Refused == 0 {
 		lines = append(lines, "Without --rate and --burst, tb replay finds the limit that the log needs.")
 	}
 	busiest := fmt.Sprintf("The busiest second, %s, has %s %s.", dateTime(rep.Busiest.Second),
@@ -69,42 +68,26 @@ func (rep *Report) answer() []string {
 	return append(lines, busiest)
 }
 
-// decided is a limit that was replayed or suggested, and what it refuses.
-type decided struct {
-	name     string
-	rate     Rate
-	burst    uint64
-	keys     uint64
-	requests *uint64 // nil if it is not known
-}
-
-// decided returns the limit of the report, nil if there is none.
-func (rep *Report) decided() *decided {
-	switch l, s := rep.Limit, rep.Suggestion; {
-	case l != nil:
-		return &decided{"Limit", l.rate, uint64(l.Burst), l.KeysRefused, &l.Refused}
-	case s != nil && s.Limit != nil:
-		return &decided{"Suggested limit", s.Limit.rate, s.Limit.Burst, s.Limit.Refused,
-			s.Limit.RequestsRefused}
+// theLimit returns the limit in words.
+func (rep *Report) theLimit() string {
+	l, name := rep.Limit, "Limit"
+	if rep.Suggestion != nil {
+		name = "Suggested limit"
 	}
-	return nil
-}
-
-// sentence returns the limit in words.
-func (l *decided) sentence(rep *Report) string {
-	text := fmt.Sprintf("%s: %s, burst %s.", l.name, l.rate, grouped(l.burst))
+	text := fmt.Sprintf("%s: %s, burst %s.", name, l.Rate, grouped(l.Burst))
 	if rep.Cost == "1" {
 		text += fmt.Sprintf(" A %s may send %s %s at once, and then %s.", rep.keyWord(1),
-			grouped(l.burst), plural(l.burst, "request", "requests"), l.rate.pace())
+			grouped(l.Burst), plural(l.Burst, "request", "requests"), l.rate.pace())
 	}
 	return text
 }
 
 // cost says what the limit refuses.
-func (l *decided) cost(rep *Report) string {
-	text := "It refuses " + ofAll(l.keys, rep.Keys, rep.keyWord(1), rep.keyWord(2))
-	if l.requests != nil {
-		text += " and " + ofAll(*l.requests, rep.Requests, "request", "requests")
+func (rep *Report) cost() string {
+	l := rep.Limit
+	text := "It refuses " + ofAll(l.KeysRefused, rep.Keys, rep.keyWord(1), rep.keyWord(2))
+	if !l.Uncounted {
+		text += " and " + ofAll(l.Refused, rep.Requests, "request", "requests")
 	}
 	return text + "."
 }
@@ -175,41 +158,54 @@ func (rep *Report) logName() string {
 	return name
 }
 
-// writeSteps writes what to do next, a command on a line.
-func (rep *Report) writeSteps(b *strings.Builder) {
-	l, s := rep.decided(), rep.Suggestion
+// step is a command to run next.
+type step struct{ Title, Command string }
+
+// steps returns what to do next.
+func (rep *Report) steps() (steps []step) {
+	l, o := rep.Limit, rep.options
 	if l == nil || rep.Requests == 0 {
-		return
+		return nil
 	}
 	file := "FILE"
 	if rep.Sample {
 		file = "--sample"
 	}
+	flags, proxyFlags := o.flags()
+	add := func(title, more, after string) {
+		steps = append(steps, step{title, "tb replay" + more + flags + " " + file + after})
+	}
+	limit := fmt.Sprintf(" --rate %s --burst %d", l.Rate, l.Burst)
+	if rep.Suggestion == nil {
+		add("See it", " --html page.html"+limit, "")
+		add("Find a limit", "", "")
+		return steps
+	}
+	add("See it", " --html page.html"+o.ask(), "")
+	add("Try it", limit, "")
+	if l.Policy != nil {
+		add("Export it", " --export policy"+o.ask(), " > policy.json")
+		steps = append(steps, step{"Run it", "tb-proxy --policy policy.json" + proxyFlags})
+	}
+	if !o.ByPath {
+		add("Protect a path", " --by-path"+o.ask(), "")
+	}
+	add("See all tables", " --all"+o.ask(), "")
+	return steps
+}
+
+// writeSteps writes what to do next, a command on a line.
+func (rep *Report) writeSteps(b *strings.Builder) {
 	table := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	step := func(name, flags, after string) {
-		fmt.Fprintf(table, "  %s\ttb replay%s%s %s%s\n", name, flags, rep.replayFlags, file, after)
+	for i, s := range rep.steps() {
+		if i == 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(table, "  %s\t%s\n", s.Title, s.Command)
 	}
-	b.WriteString("\n")
-	limit := fmt.Sprintf(" --rate %s --burst %d", l.rate, l.burst)
-	if s == nil {
-		step("See it", " --html page.html"+limit, "")
-		step("Find a limit", "", "")
-		table.Flush()
-		return
-	}
-	step("See it", " --html page.html"+s.ask, "")
-	step("Try it", limit, "")
-	if s.Limit.Policy != nil {
-		step("Export it", " --export policy"+s.ask, " > policy.json")
-		fmt.Fprintf(table, "  Run it\ttb-proxy --policy policy.json%s\n", rep.proxyFlags)
-	}
-	if s.TogetherOneIn == 0 {
-		step("Protect a path", " --by-path"+s.ask, "")
-	}
-	step("See all tables", " --all"+s.ask, "")
 	table.Flush()
-	if s.Limit.Policy == nil {
-		fmt.Fprintf(b, "There is no policy for tb-proxy: %s.\n", s.Limit.NoPolicy)
+	if l := rep.Limit; l != nil && l.NoPolicy != "" {
+		fmt.Fprintf(b, "There is no policy for tb-proxy: %s.\n", l.NoPolicy)
 	}
 }
 
@@ -230,15 +226,14 @@ type clientRow struct {
 // clientTable returns a table of the keys that are refused most, and then send most.
 func (rep *Report) clientTable() (head []string, rows []clientRow) {
 	head = []string{"requests", "refused", "in a second"}
-	s := rep.Suggestion
-	if s != nil {
+	if rep.Suggestion != nil {
 		head = append(head, "burst to grant all")
 	}
 	for _, k := range rep.Top {
 		cells := []string{atLeast(k.Partial) + grouped(k.Requests),
 			atLeast(k.Partial) + grouped(k.Refused), grouped(k.Peak)}
-		if s != nil {
-			if cells = append(cells, burstText(k.Need)); s.Limit.RequestsRefused == nil {
+		if rep.Suggestion != nil {
+			if cells = append(cells, burstText(k.Need)); rep.Limit.Uncounted {
 				cells[1] = "-"
 			}
 		}
@@ -277,26 +272,26 @@ func (rep *Report) writeTables(b *strings.Builder, rates bool) {
 	if len(rep.Algorithms) > 0 {
 		rep.writeAlgorithms(b)
 	}
-	s := rep.Suggestion
-	if s == nil || s.Limit == nil {
+	if rep.Suggestion == nil || rep.Limit == nil {
 		return
 	}
-	if s.TogetherOneIn > 0 {
-		s.writePaths(b, rep.Requests, rep.Keys)
+	if rep.options.ByPath {
+		rep.writePaths(b)
 	}
 	if rates {
-		s.writeRates(b)
+		rep.writeRates(b)
 	}
 }
 
 // writeRates writes the burst of each rate.
-func (s *Suggestion) writeRates(b *strings.Builder) {
+func (rep *Report) writeRates(b *strings.Builder) {
+	s := rep.Suggestion
 	fmt.Fprintf(b, "\nThe least burst that ever refuses at most %v %% of the clients, at each rate:\n\n",
 		100*s.Share)
 	table := columns(b)
 	fmt.Fprintln(table, "rate\tburst\t")
 	for i, r := range s.Rates {
-		if s.Limit.index == i {
+		if rep.Limit.index == i {
 			fmt.Fprintf(table, "> ")
 		}
 		fmt.Fprintf(table, "%s\t%s\t\n", r.Rate, burstText(r.Burst))

@@ -146,7 +146,7 @@ func TestTextOfNoResult(t *testing.T) {
 		"nothing":    {options(t, "1", 5), 0, "There is no request in the log.\nLook whether"},
 	} {
 		log := strings.Repeat(line("192.0.2.1", 1, 1), tt.requests)
-		res, _ := Run(t.Context(), tt.o, emptySchema, []Input{input("a.log", log)})
+		res, _ := Run(t.Context(), tt.o, []Input{input("a.log", log)})
 		if got := rendered(t, &res.Report); !strings.Contains(got, tt.want) ||
 			strings.HasSuffix(got, "\n\n") {
 			t.Errorf("%s: no %q in\n%s", name, tt.want, got)
