@@ -74,14 +74,10 @@ func (b *Bucket) AllowCost(cost float64) (tb.Decision, error) {
 	if err := checkCost(cost); err != nil {
 		return tb.Decision{}, err
 	}
-	want := request{tokens: cost}
-	if m := b.layout(); m != nil {
-		want.in(m) // the division costs no time before the clock is read
-	}
 	t := b.clock.read()
 	c, m := b.load(), b.layout()
 	if c != nil {
-		if d, _, _, ok := c.take(m, t, want.in(m)); ok {
+		if d, _, _, ok := c.take(m, t, m.unitsOfCost(cost)); ok {
 			return d, nil
 		}
 	}
@@ -109,7 +105,7 @@ func (b *Bucket) AddAt(t time.Time, tokens float64) {
 		if c, m, _ := b.look(at); c == nil {
 			b.enter(m, at)
 		}
-		want := request{kind: kindDraw, tokens: -tokens, within: tb.Never}
+		want := request{tokens: -tokens, within: tb.Never, deep: true, partial: true}
 		_, _ = spend(b, b.load(), at, want)
 	}
 }
@@ -161,7 +157,7 @@ func (b *Bucket) spend(t uint64, tokens float64) tb.Decision {
 func (b *Bucket) peek(t uint64, want request) tb.Decision {
 	c, m, has := b.look(t)
 	if c == nil {
-		return m.fullDecision(want.in(m))
+		return m.fullDecision(want.cost(m))
 	}
 	_, o := m.decide(has, t, &want)
 	return o.Decision
@@ -197,7 +193,7 @@ func (b *Bucket) replace(old *cell, m *layout, base, word uint64) *cell {
 
 func (b *Bucket) insert(m *layout, t uint64, want request) (o result, done bool, err error) {
 	cost := want.cost(m)
-	if cost > m.capacity && !want.partial() {
+	if cost > m.capacity && !want.partial {
 		return result{Decision: m.fullDecision(cost), delay: tb.Never}, true, nil
 	}
 	next, o := m.decide(balance{time: m.supply.at(t)}, t, &want)

@@ -19,20 +19,20 @@ var _ tb.Charge = (*BucketCharge)(nil)
 // tb.ErrInvalidCost if cost is zero, negative, NaN or infinite. It takes nothing and allocates
 // nothing.
 func (b *Bucket) Charge(cost float64) (BucketCharge, error) {
-	return BucketCharge{bucket: b, part: part{want: request{tokens: cost}}}, checkCost(cost)
+	return BucketCharge{bucket: b, part: part{tokens: cost}}, checkCost(cost)
 }
 
 // Peek implements tb.Charge. t is a reading of the bucket's clock.
 func (c *BucketCharge) Peek(t time.Time) (tb.Decision, error) {
 	b := c.bucket
 	at, target := b.clock.instant(t), b.load()
-	if target != nil && c.want.kind == kindTake {
+	if target != nil && c.within == 0 {
 		m := b.layout()
-		if d, ok := target.peek(m, at, c.want.in(m)); ok {
+		if d, ok := target.peek(m, at, m.unitsOfCost(c.tokens)); ok {
 			return d, nil
 		}
 	}
-	return b.peek(at, c.want), nil
+	return b.peek(at, c.request()), nil
 }
 
 // Level returns how full the bucket is at t, a reading of the bucket's clock. Its error is always

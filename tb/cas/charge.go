@@ -20,7 +20,7 @@ var _ tb.Charge = (*Charge[string])(nil)
 // does. It returns tb.ErrInvalidCost if cost is zero, negative, NaN or infinite. It takes nothing
 // and allocates nothing.
 func (l *Limiter[K]) Charge(key K, cost float64) (Charge[K], error) {
-	c := Charge[K]{place: l.placeOf(key), part: part{want: request{tokens: cost}}}
+	c := Charge[K]{place: l.placeOf(key), part: part{tokens: cost}}
 	return c, checkCost(cost)
 }
 
@@ -41,13 +41,13 @@ func (l *Limiter[K]) ChargeIn(tier int, key K, cost float64) (Charge[K], error) 
 func (c *Charge[K]) Peek(t time.Time) (d tb.Decision, err error) {
 	at := c.place.clock.instant(t)
 	c.checked = c.place.load()
-	if c.checked != nil && c.want.kind == kindTake {
+	if c.checked != nil && c.within == 0 {
 		m := c.place.layoutOf(c.checked)
-		if d, ok := c.checked.peek(m, at, c.want.in(m)); ok {
+		if d, ok := c.checked.peek(m, at, m.unitsOfCost(c.tokens)); ok {
 			return d, nil
 		}
 	}
-	d, c.checked, err = c.place.peek(at, c.want)
+	d, c.checked, err = c.place.peek(at, c.request())
 	return d, err
 }
 

@@ -38,9 +38,9 @@
 // to grow. A call may set the seal and still be refused, if other calls are granted before it.
 //
 // A sealed word never changes, except to evicted. A caller that meets a sealed word does not
-// wait for the goroutine that sealed it. A refusal is decided from the sealed word, if its cell
-// is still the bucket's. A caller that would be granted installs a successor itself; if another
-// caller was first, the call starts over. If the word is evicted, the caller inserts the key again.
+// wait for the goroutine that sealed it. A refusal is decided from the sealed word. A caller that
+// would be granted installs a successor itself; if another caller was first, the call starts over.
+// If the word is evicted, the caller inserts the key again.
 //
 // # When the limit changes
 //

@@ -197,7 +197,7 @@ func checkSuccessor(
 ) {
 	c.word.Store(c.word.Load() | sealBit)
 	has := m.balanceOf(c.base, c.word.Load())
-	after, call := m.decide(has, now, &request{layout: m, units: cost})
+	after, call := m.decide(has, now, &request{tokens: float64(cost) / float64(m.scale)})
 	base, r := m.successor(has, after, now)
 	if isSealed(r.after) || !call.Allowed {
 		t.Fatalf("limit %+v: successor's word %x, granted %t, want a grant", l, r.after, call.Allowed)

@@ -104,19 +104,15 @@ func (l *Limiter[K]) AllowCost(_ context.Context, key K, cost float64) (tb.Decis
 	if err := checkCost(cost); err != nil {
 		return tb.Decision{}, err
 	}
-	want := request{tokens: cost}
-	if m := l.limits.one.Load(); m != nil {
-		want.in(m) // the division costs no time before the clock is read
-	}
 	t := l.clock.read()
 	c := l.table.Load(key)
 	m := l.limits.layoutOf(c)
 	if c != nil {
-		if d, _, _, ok := c.take(m, t, want.in(m)); ok {
+		if d, _, _, ok := c.take(m, t, m.unitsOfCost(cost)); ok {
 			return d, nil
 		}
 	}
-	o, err := spend(l.placeOf(key), c, t, want)
+	o, err := spend(l.placeOf(key), c, t, request{tokens: cost})
 	return o.Decision, err
 }
 

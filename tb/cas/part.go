@@ -8,7 +8,8 @@ import (
 
 // part is what the charges of a Limiter and of a Bucket have in common.
 type part struct {
-	want    request
+	tokens  float64
+	within  time.Duration // the longest delay, or 0
 	delay   time.Duration // of the last Take
 	receipt receipt       // of the last Take, zero if it was refused, cancelled or settled
 }
@@ -17,9 +18,11 @@ type part struct {
 // the given time from the reading of Take. Take then grants what it would refuse, and Delay returns
 // the wait. With 0, the charge does not wait.
 func (p *part) MayWait(within time.Duration) {
-	if p.want.kind, p.want.within = kindWait, within; within <= 0 {
-		p.want.kind = kindTake
-	}
+	p.within = max(within, 0)
+}
+
+func (p *part) request() request {
+	return request{tokens: p.tokens, within: p.within, deep: true}
 }
 
 // Delay returns the time from the reading of the last Take until its tokens may be used. It is 0
@@ -32,19 +35,19 @@ func (p *part) takeFast(c *cell, m *layout, t uint64) (d tb.Decision, ok bool) {
 	if c == nil {
 		return tb.Decision{}, false
 	}
-	d, before, after, ok := c.take(m, t, p.want.in(m))
+	d, before, after, ok := c.take(m, t, m.unitsOfCost(p.tokens))
 	p.receipt, p.delay = receipt{}, 0
 	if d.Allowed {
 		p.receipt = receipt{c, before, after}
 		return d, true
 	}
-	return d, ok && p.want.kind == kindTake
+	return d, ok && p.within == 0
 }
 
 // takePart takes p at t from a bucket in any state.
 func takePart[H home](h H, p *part, c *cell, t uint64) (tb.Decision, error) {
 	p.receipt, p.delay = receipt{}, 0
-	o, err := spend(h, c, t, p.want)
+	o, err := spend(h, c, t, p.request())
 	if o.Allowed {
 		p.receipt, p.delay = o.receipt, o.delay
 		p.countTaken(h.shared())
@@ -53,7 +56,7 @@ func takePart[H home](h H, p *part, c *cell, t uint64) (tb.Decision, error) {
 }
 
 func (p *part) countTaken(s *limits) {
-	if p.want.kind == kindWait {
+	if p.within > 0 {
 		s.reservations.Add(1)
 	}
 }
@@ -63,10 +66,10 @@ func (p *part) cancel(s *limits) {
 	if p.receipt.cell == nil {
 		return
 	}
-	if p.want.kind == kindWait {
+	if p.within > 0 {
 		s.cancellations.Add(1)
 	}
-	s.giveBack(p.receipt, p.want.tokens)
+	s.giveBack(p.receipt, p.tokens)
 	p.receipt, p.delay = receipt{}, 0
 }
 
@@ -75,7 +78,7 @@ func settlePart[H home](h H, p *part, actual float64) error {
 		return err
 	}
 	if p.receipt.cell != nil {
-		settle(h, p.want.tokens, actual)
+		settle(h, p.tokens, actual)
 		p.receipt, p.delay = receipt{}, 0
 	}
 	return nil

@@ -35,7 +35,7 @@ func (p place[K]) insert(m *layout, t uint64, want request) (o result, done bool
 	if isNaN(p.key) {
 		return o, true, tb.ErrInvalidKey
 	}
-	if cost := want.cost(m); cost > m.capacity && !want.partial() {
+	if cost := want.cost(m); cost > m.capacity && !want.partial {
 		return result{Decision: m.fullDecision(cost), delay: tb.Never}, true, nil
 	}
 	var r receipt
@@ -74,7 +74,7 @@ func (p place[K]) peek(t uint64, want request) (tb.Decision, *cell, error) {
 	if err != nil {
 		return tb.Decision{}, nil, err
 	}
-	switch units := want.in(m); {
+	switch units := want.cost(m); {
 	case c != nil:
 		_, o := m.decide(has, t, &want)
 		return o.Decision, c, nil

@@ -8,25 +8,12 @@ import (
 
 // request is what a call asks of a bucket.
 type request struct {
-	kind   kind
-	tokens float64
-	layout *layout // of units
-	units  uint64  // the tokens in one layout
-
-	within   time.Duration // the longest delay, unless the kind is kindTake
-	estimate float64       // of kindSettle: the tokens that were charged before
+	tokens   float64
+	estimate float64       // of a settlement: the tokens that were charged before
+	within   time.Duration // the longest delay; 0 or less takes at once, or not at all
+	deep     bool          // the debt may be maxDebt, and not only one capacity
+	partial  bool          // as many of the tokens as the debt allows, and always granted
 }
-
-// kind is how a call takes its tokens.
-type kind int
-
-const (
-	kindTake    kind = iota // at once, or not at all
-	kindReserve             // later, with a debt of one capacity at most
-	kindWait                // later, with a debt of maxDebt at most
-	kindSettle              // as kindReserve, but as many of them as the debt allows
-	kindDraw                // as kindWait, but as many of them as the debt allows
-)
 
 // maxDebt is the most tokens that calls of Wait may put a bucket into debt: two of the largest
 // capacities.
@@ -34,31 +21,20 @@ const maxDebt = 2 * tb.MaxCapacity
 
 // debt returns the most units that the call may put the bucket into debt.
 func (r *request) debt(m *layout) uint64 {
-	if r.kind == kindWait || r.kind == kindDraw {
+	if r.deep {
 		return maxDebt * m.scale
 	}
 	return m.capacity
 }
 
-// partial reports whether the call takes as many tokens as the debt allows. It is always granted.
-func (r *request) partial() bool { return r.kind >= kindSettle }
-
-// in returns the tokens in units of m, or more than the capacity if they are above it.
-func (r *request) in(m *layout) uint64 {
-	if r.layout != m {
-		r.layout = m
-		r.units = m.unitsOfCost(r.tokens)
-	}
-	return r.units
-}
-
-// cost returns what the call asks for in units of m.
+// cost returns what the call asks for in units of m, or, unless it is partial, more than the
+// capacity if that is above it.
 func (r *request) cost(m *layout) uint64 {
-	if r.partial() {
+	if r.partial {
 		more, _ := m.beyond(r.tokens, r.estimate)
 		return more
 	}
-	return r.in(m)
+	return m.unitsOfCost(r.tokens)
 }
 
 // result is what a call gets.
@@ -78,7 +54,7 @@ func (m *layout) decide(b balance, t uint64, want *request) (balance, result) {
 	now := m.supply.at(t)
 	b = b.refilled(now)
 	o := result{layout: m, charged: want.cost(m)}
-	if want.partial() {
+	if want.partial {
 		most := m.capacity + want.debt(m)
 		o.charged = min(o.charged, most-min(most, b.missing(now)))
 	}
@@ -87,7 +63,7 @@ func (m *layout) decide(b balance, t uint64, want *request) (balance, result) {
 	case after.deficit <= m.capacity:
 		o.Decision = m.grant(after.deficit)
 		return after, o
-	case want.kind == kindTake || o.charged > m.capacity && !want.partial():
+	case want.within <= 0 || o.charged > m.capacity && !want.partial:
 		o.Decision = m.refusal(after, t, o.charged)
 		o.delay = o.RetryAfter
 		return b, o
@@ -99,7 +75,7 @@ func (m *layout) decide(b balance, t uint64, want *request) (balance, result) {
 	case !tooDeep && o.delay <= want.within && o.delay < tb.Never:
 		o.Decision = m.grant(m.capacity)
 		return balance{slot.minus(1), m.capacity + 1}, o
-	case want.partial(): // the clock ends before the slot, or the debt is already deeper
+	case want.partial: // the clock ends before the slot, or the debt is already deeper
 		o.Decision, o.charged = m.grant(min(b.deficit, m.capacity)), 0
 		return b, o
 	}

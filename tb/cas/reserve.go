@@ -59,7 +59,7 @@ func reserve[H home](h H, cost float64) (tb.Reservation, error) {
 		return tb.Reservation{}, err
 	}
 	t := h.now()
-	want := request{kind: kindReserve, tokens: cost, within: tb.Never}
+	want := request{tokens: cost, within: tb.Never}
 	o, err := spend(h, h.load(), t, want)
 	if err != nil || !o.Allowed {
 		return tb.NewReservation(o.Decision, 0, nil), err
@@ -80,11 +80,11 @@ func wait[H home](ctx context.Context, h H, cost float64) error {
 	if deadline, ok := ctx.Deadline(); ok {
 		within = time.Until(deadline)
 	}
-	want := request{kind: kindWait, tokens: cost, within: within}
+	want := request{tokens: cost, within: within, deep: true}
 	t := h.now()
 	c := h.load()
 	if m := h.layoutOf(c); c != nil {
-		if d, _, _, ok := c.take(m, t, want.in(m)); ok && d.Allowed {
+		if d, _, _, ok := c.take(m, t, m.unitsOfCost(cost)); ok && d.Allowed {
 			h.shared().reservations.Add(1)
 			return nil
 		}

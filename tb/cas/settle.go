@@ -20,7 +20,7 @@ func settle[H home](h H, estimate, actual float64) {
 	if more == 0 {
 		return
 	}
-	want := request{kind: kindSettle, tokens: actual, estimate: estimate, within: tb.Never}
+	want := request{tokens: actual, estimate: estimate, within: tb.Never, partial: true}
 	o, err := spend(h, c, t, want)
 	if err != nil || !o.Allowed {
 		s.unpaid.add(m, more)

@@ -37,7 +37,7 @@ func spend[H home](h H, c *cell, t uint64, want request) (o result, err error) {
 			return o, nil
 		}
 		m := h.layoutOf(nil)
-		if want.partial() && h.shared().owe(m, m.capacity) {
+		if want.partial && h.shared().owe(m, m.capacity) {
 			continue
 		}
 		var done bool
@@ -65,7 +65,7 @@ func visit[H home](
 		switch {
 		case !ok:
 			// Another layout than the cell's may be later than the word.
-			if !isSealed(word) && m.owns(c) || h.load() == c && c.word.Load() == word {
+			if m.owns(c) || h.load() == c && c.word.Load() == word {
 				return r, true
 			}
 		case next.deficit > m.capacity && h.shared().owe(m, next.slot(m).after(m.supply.at(t))):
