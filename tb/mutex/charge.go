@@ -11,9 +11,8 @@ import (
 type Charge[K comparable] struct {
 	limiter *Limiter[K]
 	key     K
-	want    terms
-	delay   time.Duration // of the last Take
-	taken   receipt[K]    // of the last Take, without a bucket if it was refused, undone or settled
+	call    call       // its delay is that of the last Take
+	taken   receipt[K] // of the last Take, without a bucket if it was refused, undone or settled
 }
 
 var _ tb.Charge = (*Charge[string])(nil)
@@ -22,20 +21,20 @@ var _ tb.Charge = (*Charge[string])(nil)
 // does. It returns tb.ErrInvalidCost if cost is zero, negative, NaN or infinite. It takes
 // nothing.
 func (l *Limiter[K]) Charge(key K, cost float64) (Charge[K], error) {
-	return Charge[K]{limiter: l, key: key, want: terms{tokens: cost}}, checkCost(cost)
+	return Charge[K]{limiter: l, key: key, call: call{tokens: cost}}, checkCost(cost)
 }
 
 // MayWait lets the charge put the bucket into debt, as Wait does, if the tokens can be used within
 // the given time from the reading of Take.
 func (c *Charge[K]) MayWait(within time.Duration) {
-	c.want.debt, c.want.within = deepest, within
+	c.call.debt, c.call.within = deepest, within
 	if within <= 0 {
-		c.want.debt = nil
+		c.call.debt = nil
 	}
 }
 
 // Delay returns the time from the reading of the last Take until its tokens may be used.
-func (c *Charge[K]) Delay() time.Duration { return c.delay }
+func (c *Charge[K]) Delay() time.Duration { return c.call.delay }
 
 // ChargeIn is Charge in a tier.
 func (l *Limiter[K]) ChargeIn(tier int, key K, cost float64) (Charge[K], error) {
@@ -43,19 +42,19 @@ func (l *Limiter[K]) ChargeIn(tier int, key K, cost float64) (Charge[K], error) 
 		return Charge[K]{}, err
 	}
 	c, err := l.Charge(key, cost)
-	c.want.tier = tier + 1
+	c.call.tier = tier + 1
 	return c, err
 }
 
 // Peek implements tb.Charge. t is a reading of the limiter's clock.
 func (c *Charge[K]) Peek(t time.Time) (tb.Decision, error) {
 	l := c.limiter
-	return l.check(l.instant(t), c.key, &c.want)
+	return l.check(l.instant(t), c.key, c.call)
 }
 
 // Level returns how full the charge's bucket is at t, a reading of the limiter's clock.
 func (c *Charge[K]) Level(t time.Time) (tb.Level, error) {
-	return c.limiter.level(c.limiter.instant(t), c.key, c.want.tier)
+	return c.limiter.level(c.limiter.instant(t), c.key, c.call.tier)
 }
 
 // Take implements tb.Charge. t is a reading of the limiter's clock.
@@ -63,15 +62,14 @@ func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
 	l := c.limiter
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c.taken, c.delay = receipt[K]{}, 0
-	taken, err := l.spend(l.instant(t), c.key, &c.want, &c.taken)
-	if taken.Allowed {
-		c.delay = taken.delay
-		if c.want.debt != nil {
-			l.stats.Reservations++
-		}
+	c.taken = receipt[K]{}
+	err := l.spend(l.instant(t), c.key, &c.call, &c.taken)
+	if !c.call.Allowed {
+		c.call.delay = 0
+	} else if c.call.debt != nil {
+		l.stats.Reservations++
 	}
-	return taken.Decision, err
+	return c.call.Decision, err
 }
 
 // Enter moves the key to the tier that ChargeIn has named. It takes nothing.
@@ -83,7 +81,7 @@ func (c *Charge[K]) Enter(t time.Time) {
 	if b == nil {
 		return
 	}
-	if s := l.seen(b, l.tier(b, c.want.tier), l.instant(t)); s.tier != b.tier {
+	if s := l.seen(b, l.tier(b, c.call.tier), l.instant(t)); s.tier != b.tier {
 		b.state = *s
 		l.rank(b)
 	}
@@ -99,11 +97,11 @@ func (c *Charge[K]) Cancel() {
 	l := c.limiter
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if c.want.debt != nil {
+	if c.call.debt != nil {
 		l.stats.Cancellations++
 	}
-	l.giveBack(c.taken, c.want.tokens)
-	c.taken, c.delay = receipt[K]{}, 0
+	l.giveBack(c.taken, c.call.tokens)
+	c.taken, c.call.delay = receipt[K]{}, 0
 }
 
 // Settle replaces the cost of the last Take by the actual cost, as tb.Reservation.Settle does.
@@ -112,8 +110,8 @@ func (c *Charge[K]) Settle(actual float64) error {
 		return err
 	}
 	if c.taken.bucket != nil {
-		c.limiter.settle(c.key, -c.want.tier, c.want.tokens, actual)
-		c.taken, c.delay = receipt[K]{}, 0
+		c.limiter.settle(c.key, -c.call.tier, c.call.tokens, actual)
+		c.taken, c.call.delay = receipt[K]{}, 0
 	}
 	return nil
 }

@@ -41,11 +41,8 @@ func newLimit(l tb.Limit, end uint64) limit {
 // unitsOfCost returns a positive cost in units, or more than the capacity. It rounds up the decimal
 // number with the fewest digits that parses as cost.
 func (l *limit) unitsOfCost(cost float64) int64 {
-	switch {
-	case cost > float64(l.Capacity):
-		return l.capacity + 1
-	case cost == math.Trunc(cost):
-		return int64(cost) * l.scale
+	if n := int64(cost); float64(n) == cost && n <= int64(l.Capacity) {
+		return n * l.scale
 	}
 	return min(l.roundUp(cost), l.capacity+1)
 }

@@ -126,7 +126,7 @@ func (l *Limiter[K]) AllowAt(t time.Time, key K, n int) (tb.Decision, error) {
 
 // Peek returns the decision that Allow would return now. It takes nothing and adds no key.
 func (l *Limiter[K]) Peek(_ context.Context, key K) (tb.Decision, error) {
-	return l.check(l.read(), key, &terms{tokens: 1})
+	return l.check(l.read(), key, call{tokens: 1})
 }
 
 // Level returns how full key's bucket is now. It takes nothing and adds no key. A key that is not
@@ -167,31 +167,33 @@ func (l *Limiter[K]) Stats() tb.Stats {
 
 // take takes a number of tokens at now, or none.
 func (l *Limiter[K]) take(now uint64, key K, tokens float64) (tb.Decision, error) {
+	c := call{tokens: tokens}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c, err := l.spend(now, key, &terms{tokens: tokens}, nil)
+	err := l.spend(now, key, &c, nil)
 	return c.Decision, err
 }
 
 // check returns the decision that spend would return.
-func (l *Limiter[K]) check(now uint64, key K, want *terms) (tb.Decision, error) {
+func (l *Limiter[K]) check(now uint64, key K, c call) (tb.Decision, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if isNaN(key) {
 		return tb.Decision{}, tb.ErrInvalidKey
 	}
 	b := l.buckets[key]
-	tier := l.tier(b, want.tier)
+	tier := l.tier(b, c.tier)
 	m := tier.limit()
 	s := m.first(now)
 	if b != nil {
 		s = *l.seen(b, tier, now)
-	} else if want.units(m) <= m.capacity {
+	} else if c.units(m) <= m.capacity {
 		if until, ok := l.makeRoom(now, false); !ok {
 			return tb.Decision{RetryAfter: m.wait(now, until)}, nil
 		}
 	}
-	return m.charge(&s, now, want).Decision, nil
+	m.charge(&s, now, &c)
+	return c.Decision, nil
 }
 
 func (l *Limiter[K]) level(now uint64, key K, tier int) (tb.Level, error) {
@@ -215,19 +217,21 @@ func (l *Limiter[K]) level(now uint64, key K, tier int) (tb.Level, error) {
 
 // spend decides a call at now, and fills in the receipt of a grant, unless that is nil. The lock
 // is held.
-func (l *Limiter[K]) spend(now uint64, key K, want *terms, r *receipt[K]) (charged, error) {
+func (l *Limiter[K]) spend(now uint64, key K, c *call, r *receipt[K]) error {
+	c.Decision, c.delay = tb.Decision{}, 0
 	if isNaN(key) {
-		return charged{}, tb.ErrInvalidKey
+		return tb.ErrInvalidKey
 	}
 	b := l.buckets[key]
-	tier := l.tier(b, want.tier)
+	tier := l.tier(b, c.tier)
 	m := tier.limit()
 	if b == nil {
-		if want.units(m) <= m.capacity || want.rest {
+		if c.units(m) <= m.capacity || c.rest {
 			if until, ok := l.makeRoom(now, true); !ok {
 				l.stats.RefusedNew++
-				wait := m.wait(now, until)
-				return charged{Decision: tb.Decision{RetryAfter: wait}, delay: wait}, nil
+				c.delay = m.wait(now, until)
+				c.RetryAfter = c.delay
+				return nil
 			}
 		}
 		b = &bucket[K]{key: key, state: m.first(max(now, l.earliest))}
@@ -236,7 +240,7 @@ func (l *Limiter[K]) spend(now uint64, key K, want *terms, r *receipt[K]) (charg
 	if r != nil {
 		r.before = *s
 	}
-	c := m.charge(s, now, want)
+	m.charge(s, now, c)
 	if c.Allowed && r != nil {
 		r.bucket, r.after = b, *s
 	}
@@ -244,7 +248,7 @@ func (l *Limiter[K]) spend(now uint64, key K, want *terms, r *receipt[K]) (charg
 		b.state = *s
 		l.rank(b)
 	}
-	return c, nil
+	return nil
 }
 
 // isNaN reports whether key is a NaN or contains one: no map would find it again.

@@ -32,7 +32,8 @@ func (l *Limiter[K]) Reserve(_ context.Context, key K, cost float64) (tb.Reserva
 	}
 	now := l.read()
 	r := &reservation[K]{limiter: l, tokens: cost}
-	c, err := l.reserve(now, key, &terms{tokens: cost, debt: oneCapacity, within: tb.Never}, &r.taken)
+	c := call{tokens: cost, debt: oneCapacity, within: tb.Never}
+	err := l.reserve(now, key, &c, &r.taken)
 	if err != nil || !c.Allowed {
 		return tb.NewReservation(c.Decision, 0, nil), err
 	}
@@ -53,8 +54,8 @@ func (l *Limiter[K]) Wait(ctx context.Context, key K, cost float64) error {
 	}
 	now := l.read()
 	var taken receipt[K]
-	want := terms{tokens: cost, debt: deepest, within: within}
-	c, err := l.reserve(now, key, &want, &taken)
+	c := call{tokens: cost, debt: deepest, within: within}
+	err := l.reserve(now, key, &c, &taken)
 	switch {
 	case err != nil:
 		return err
@@ -68,14 +69,14 @@ func (l *Limiter[K]) Wait(ctx context.Context, key K, cost float64) error {
 	return nil
 }
 
-func (l *Limiter[K]) reserve(now uint64, key K, want *terms, r *receipt[K]) (charged, error) {
+func (l *Limiter[K]) reserve(now uint64, key K, c *call, r *receipt[K]) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c, err := l.spend(now, key, want, r)
+	err := l.spend(now, key, c, r)
 	if c.Allowed {
 		l.stats.Reservations++
 	}
-	return c, err
+	return err
 }
 
 // Cancel implements tb.Held.
@@ -149,15 +150,14 @@ func (l *Limiter[K]) settle(key K, asked int, estimate, actual float64) {
 	if used == expected {
 		return
 	}
-	want := terms{
+	c := call{
 		tokens: actual, estimate: estimate, tier: asked,
 		debt: oneCapacity, within: tb.Never, rest: true,
 	}
-	c, err := l.spend(now, key, &want, nil)
-	if err != nil || !c.Allowed {
-		c.units = 0
+	if err := l.spend(now, key, &c, nil); err != nil || !c.Allowed {
+		c.charged = 0
 	}
-	l.unpaid.add(m, used-expected-c.units)
+	l.unpaid.add(m, used-expected-c.charged)
 }
 
 // micros returns units in millionths of a token.

@@ -51,85 +51,80 @@ func (l *limit) refilled(b *state, now uint64) (tokens int64, since wide) {
 	return min(l.capacity, b.tokens+t.minus(b.time).clamp(l.capacity)), t
 }
 
-// terms is what a call asks of a bucket.
-type terms struct {
+// call is what a call asks of a bucket, and what it gets.
+type call struct {
 	tokens   float64
 	estimate float64            // the part of tokens that is already charged
 	debt     func(*limit) int64 // the most debt in units; nil for a call that does not wait
 	within   time.Duration      // the longest delay of a call that waits
 	rest     bool               // charge as much as debt allows
 	tier     int                // that ChargeIn names, plus 1
+
+	tb.Decision
+	delay   time.Duration
+	charged int64 // units, if granted
 }
 
 // units returns the cost in units.
-func (w *terms) units(l *limit) int64 {
-	if w.rest {
-		return max(0, l.roundUp(w.tokens)-l.roundUp(w.estimate))
+func (c *call) units(l *limit) int64 {
+	if c.rest {
+		return max(0, l.roundUp(c.tokens)-l.roundUp(c.estimate))
 	}
-	return l.unitsOfCost(w.tokens)
+	return l.unitsOfCost(c.tokens)
 }
 
 func oneCapacity(l *limit) int64 { return l.capacity }
 func deepest(l *limit) int64     { return maxDebt * l.scale }
 
-// charged is the result of a call on a bucket.
-type charged struct {
-	tb.Decision
-	delay time.Duration
-	units int64
-}
-
 // charge decides a call at now on a bucket, and changes its state if the call is granted.
-func (l *limit) charge(b *state, now uint64, want *terms) (c charged) {
+func (l *limit) charge(b *state, now uint64, c *call) {
 	tokens, since := l.refilled(b, now)
-	cost := want.units(l)
-	if want.rest {
-		most := l.supply(now).plus(uint64(l.capacity + want.debt(l)))
+	cost := c.units(l)
+	if c.rest {
+		most := l.supply(now).plus(uint64(l.capacity + c.debt(l)))
 		full := since.plus(uint64(l.capacity - tokens))
 		if most.less(full) {
 			most = full
 		}
 		cost = most.minus(full).clamp(cost)
 	}
+	c.delay, c.charged = 0, cost
 	inDebt := b.inDebt && since == b.time && l.supply(now).less(since)
 	if cost <= tokens {
 		b.tokens, b.time, b.inDebt = tokens-cost, since, inDebt && cost == 0
 		c.Decision = tb.Decision{Allowed: true, Remaining: int(b.tokens / l.scale)}
-		c.units = cost
-		return c
+		return
 	}
 	slot := since.plus(uint64(cost - tokens))
 	c.Decision = l.refusal(tokens, since, now, cost)
-	c.delay, c.units = c.RetryAfter, cost
-	if want.debt == nil || cost > l.capacity && !want.rest {
-		return c
+	c.delay = c.RetryAfter
+	if c.debt == nil || cost > l.capacity && !c.rest {
+		return
 	}
-	if want.rest {
+	if c.rest {
 		c.delay = l.waitFor(now, slot)
 	}
-	switch {
-	case c.delay == tb.Never && want.rest: // the clock ends before the slot: charge nothing
-		b.tokens, b.time, b.inDebt = tokens, since, inDebt
-		c.units, c.Allowed = 0, true
-		return c
-	case c.delay == tb.Never:
-		return c
+	if c.delay == tb.Never {
+		if c.rest { // the clock ends before the slot: charge nothing
+			b.tokens, b.time, b.inDebt = tokens, since, inDebt
+			c.charged, c.Allowed = 0, true
+		}
+		return
 	}
-	debt := uint64(want.debt(l))
+	debt := uint64(c.debt(l))
 	latest := l.supply(now).plus(debt)
-	if !latest.less(slot) && c.delay <= want.within {
+	if !latest.less(slot) && c.delay <= c.within {
 		c.Decision = tb.Decision{Allowed: true}
 		b.tokens, b.time, b.inDebt = 0, slot, true
-		return c
+		return
 	}
 	c.RetryAfter = 0
 	if latest.less(slot) {
 		c.RetryAfter = l.waitFor(now, slot.minus(wide{lo: debt}))
 	}
-	if c.delay > want.within {
-		c.RetryAfter = max(c.RetryAfter, c.delay-want.within)
+	if c.delay > c.within {
+		c.RetryAfter = max(c.RetryAfter, c.delay-c.within)
 	}
-	return c
 }
 
 // refund gives b units back at now. They first pay its debt.
