@@ -187,7 +187,7 @@ func (l *Limiter[K]) check(now uint64, key K, c call) (tb.Decision, error) {
 	s := m.first(now)
 	if b != nil {
 		s = *l.seen(b, tier, now)
-	} else if c.units(m) <= m.capacity {
+	} else if m.unitsOfCost(c.tokens) <= m.capacity {
 		if until, ok := l.makeRoom(now, false); !ok {
 			return tb.Decision{RetryAfter: m.wait(now, until)}, nil
 		}
@@ -218,15 +218,15 @@ func (l *Limiter[K]) level(now uint64, key K, tier int) (tb.Level, error) {
 // spend decides a call at now, and fills in the receipt of a grant, unless that is nil. The lock
 // is held.
 func (l *Limiter[K]) spend(now uint64, key K, c *call, r *receipt[K]) error {
-	c.Decision, c.delay = tb.Decision{}, 0
-	if isNaN(key) {
-		return tb.ErrInvalidKey
-	}
 	b := l.buckets[key]
 	tier := l.tier(b, c.tier)
 	m := tier.limit()
 	if b == nil {
-		if c.units(m) <= m.capacity || c.rest {
+		c.Decision, c.delay = tb.Decision{}, 0
+		if isNaN(key) {
+			return tb.ErrInvalidKey
+		}
+		if m.unitsOfCost(c.tokens) <= m.capacity || c.rest {
 			if until, ok := l.makeRoom(now, true); !ok {
 				l.stats.RefusedNew++
 				c.delay = m.wait(now, until)

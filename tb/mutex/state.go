@@ -65,22 +65,15 @@ type call struct {
 	charged int64 // units, if granted
 }
 
-// units returns the cost in units.
-func (c *call) units(l *limit) int64 {
-	if c.rest {
-		return max(0, l.roundUp(c.tokens)-l.roundUp(c.estimate))
-	}
-	return l.unitsOfCost(c.tokens)
-}
-
 func oneCapacity(l *limit) int64 { return l.capacity }
 func deepest(l *limit) int64     { return maxDebt * l.scale }
 
 // charge decides a call at now on a bucket, and changes its state if the call is granted.
 func (l *limit) charge(b *state, now uint64, c *call) {
 	tokens, since := l.refilled(b, now)
-	cost := c.units(l)
+	cost := l.unitsOfCost(c.tokens)
 	if c.rest {
+		cost = max(0, l.roundUp(c.tokens)-l.roundUp(c.estimate))
 		most := l.supply(now).plus(uint64(l.capacity + c.debt(l)))
 		full := since.plus(uint64(l.capacity - tokens))
 		if most.less(full) {

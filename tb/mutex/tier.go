@@ -65,9 +65,14 @@ func (l *Limiter[K]) own(b *bucket[K]) (*tier, *state) {
 // seen returns the state of b under the present limit of m, its tier now. A bucket of another tier
 // gets what its own tier has supplied by now.
 func (l *Limiter[K]) seen(b *bucket[K], m *tier, now uint64) *state {
-	if l := m.limit(); b.tier == l.tier && b.era == l.era {
+	if l.tiers[b.tier] == m && b.era == len(m.ends) {
 		return &b.state
 	}
+	return l.moved(b, m, now)
+}
+
+// moved is seen for a bucket of another tier or era.
+func (l *Limiter[K]) moved(b *bucket[K], m *tier, now uint64) *state {
 	t, s := l.own(b)
 	if m == t {
 		return s
