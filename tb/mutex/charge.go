@@ -81,7 +81,7 @@ func (c *Charge[K]) Enter(t time.Time) {
 	if b == nil {
 		return
 	}
-	if s := l.seen(b, l.tier(b, c.call.tier), l.instant(t)); s.tier != b.tier {
+	if s := b.in(l.limitOf(b, c.call.tier), l.instant(t)); s.limit.tier != b.limit.tier {
 		b.state = *s
 		l.rank(b)
 	}

@@ -38,8 +38,8 @@ func (l *Limiter[K]) evict(now uint64) {
 		l.stats.EvictedFull++
 		return
 	}
-	tier, was := l.own(b)
-	m := tier.limit()
+	was := b.present()
+	m := was.limit
 	tokens, since := m.refilled(was, now)
 	l.stats.EvictedInDebt++
 	missing := m.capacity - tokens
@@ -56,8 +56,8 @@ func (l *Limiter[K]) evict(now uint64) {
 // rank puts b, which has changed, where it belongs in the order. It adds a new bucket to the
 // table.
 func (l *Limiter[K]) rank(b *bucket[K]) {
-	t, s := l.own(b)
-	m := t.limit()
+	s := b.present()
+	m := s.limit
 	b.full = m.timeOf(s.time.plus(uint64(m.capacity - s.tokens)))
 	if b.sequence > 0 {
 		heap.Fix(&l.order, b.index)

@@ -23,16 +23,16 @@ type limit struct {
 	end  uint64 // the last instant that the clock can reach
 
 	tier  int
-	era   int    // the number of eras before
 	begin uint64 // instant of the change that made the limit
+	next  *limit // of the tier, since a change; nil if this one is its present limit
 }
 
-func newLimit(l tb.Limit, end uint64) limit {
+func newLimit(l tb.Limit, end uint64) *limit {
 	scale := int64(1)
 	for scale < 1_000_000 && int64(l.Capacity)*scale < 1<<23 {
 		scale *= 10
 	}
-	return limit{
+	return &limit{
 		Limit: l, capacity: int64(l.Capacity) * scale, scale: scale,
 		tokens: uint64(l.Tokens), per: uint64(l.Per), end: end,
 	}
@@ -57,16 +57,6 @@ func (l *limit) roundUp(tokens float64) int64 {
 		return mostSettled
 	}
 	return units.Int64()
-}
-
-// refusal returns the decision of a call at now that lacks the given units. The bucket has tokens
-// since the given time.
-func (l *limit) refusal(tokens int64, since wide, now uint64, cost int64) tb.Decision {
-	d := tb.Decision{RetryAfter: tb.Never, Remaining: int(tokens / l.scale)}
-	if cost <= l.capacity {
-		d.RetryAfter = l.waitFor(now, since.plus(uint64(cost-tokens)))
-	}
-	return d
 }
 
 // level returns how full a bucket is at now that has the given tokens since the given time.
@@ -116,7 +106,7 @@ func (l *limit) supplied(ns uint64) wide {
 	return product(tokens, uint64(l.scale)).plus(units)
 }
 
-// supplyFrom returns supply(t) for a bucket that has had what the eras before have supplied.
+// supplyFrom returns supply(t) for a bucket that has had what the limits before have supplied.
 func (l *limit) supplyFrom(t uint64) wide {
 	if t <= l.begin {
 		return wide{}

@@ -31,7 +31,7 @@ type Limiter[K comparable] struct {
 	start        time.Time // the clock's first reading
 
 	mu       sync.Mutex
-	tiers    []*tier
+	tiers    []*limit // the present ones
 	buckets  map[K]*bucket[K]
 	order    order[K]
 	inserts  uint64
@@ -87,7 +87,7 @@ func New[K comparable](limit tb.Limit, opts ...tb.Option) (*Limiter[K], error) {
 	l := &Limiter[K]{settings: s, buckets: make(map[K]*bucket[K])}
 	per := uint64(limit.Per)
 	l.firstInstant = math.MaxInt64 / per * per
-	l.tiers = []*tier{newTier(newLimit(limit, l.firstInstant+math.MaxInt64))}
+	l.tiers = append(l.tiers, newLimit(limit, l.firstInstant+math.MaxInt64))
 	if s.Now == nil {
 		l.instant(time.Now())
 	}
@@ -182,11 +182,10 @@ func (l *Limiter[K]) check(now uint64, key K, c call) (tb.Decision, error) {
 		return tb.Decision{}, tb.ErrInvalidKey
 	}
 	b := l.buckets[key]
-	tier := l.tier(b, c.tier)
-	m := tier.limit()
+	m := l.limitOf(b, c.tier)
 	s := m.first(now)
 	if b != nil {
-		s = *l.seen(b, tier, now)
+		s = *b.in(m, now)
 	} else if m.unitsOfCost(c.tokens) <= m.capacity {
 		if until, ok := l.makeRoom(now, false); !ok {
 			return tb.Decision{RetryAfter: m.wait(now, until)}, nil
@@ -203,11 +202,10 @@ func (l *Limiter[K]) level(now uint64, key K, tier int) (tb.Level, error) {
 		return tb.Level{}, tb.ErrInvalidKey
 	}
 	b := l.buckets[key]
-	in := l.tier(b, tier)
-	m := in.limit()
+	m := l.limitOf(b, tier)
 	s := m.first(now)
 	if b != nil {
-		s = *l.seen(b, in, now)
+		s = *b.in(m, now)
 	} else if until, ok := l.makeRoom(now, false); !ok {
 		wait := m.wait(now, until)
 		return tb.Level{NextToken: wait, Full: wait}, nil
@@ -219,8 +217,7 @@ func (l *Limiter[K]) level(now uint64, key K, tier int) (tb.Level, error) {
 // is held.
 func (l *Limiter[K]) spend(now uint64, key K, c *call, r *receipt[K]) error {
 	b := l.buckets[key]
-	tier := l.tier(b, c.tier)
-	m := tier.limit()
+	m := l.limitOf(b, c.tier)
 	if b == nil {
 		c.Decision, c.delay = tb.Decision{}, 0
 		if isNaN(key) {
@@ -236,7 +233,7 @@ func (l *Limiter[K]) spend(now uint64, key K, c *call, r *receipt[K]) error {
 		}
 		b = &bucket[K]{key: key, state: m.first(max(now, l.earliest))}
 	}
-	s := l.seen(b, tier, now)
+	s := b.in(m, now)
 	if r != nil {
 		r.before = *s
 	}
@@ -244,7 +241,7 @@ func (l *Limiter[K]) spend(now uint64, key K, c *call, r *receipt[K]) error {
 	if c.Allowed && r != nil {
 		r.bucket, r.after = b, *s
 	}
-	if c.Allowed || s.tier != b.tier { // the key may have changed its tier
+	if c.Allowed || m.tier != b.limit.tier { // the key may have changed its tier
 		b.state = *s
 		l.rank(b)
 	}

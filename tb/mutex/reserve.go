@@ -102,7 +102,7 @@ func (l *Limiter[K]) cancel(r receipt[K], tokens float64) {
 	l.giveBack(r, tokens)
 }
 
-// giveBack undoes a grant, unless the bucket has moved to another era or tier. If nothing has
+// giveBack undoes a grant, unless the bucket has moved to another limit. If nothing has
 // happened since, the bucket is left as it was. In debt to a later reservation it gets nothing
 // back. Otherwise it gets the cost less the supply between the grant and the latest grant, because
 // it may have been full and have lost that supply. The lock is held.
@@ -111,7 +111,7 @@ func (l *Limiter[K]) giveBack(r receipt[K], tokens float64) {
 	if l.buckets[b.key] != b || b.moves != r.after.moves {
 		return
 	}
-	m := &l.tiers[b.tier].eras[b.era]
+	m := b.limit
 	switch {
 	case b.state == r.after && b.inDebt:
 		b.state = r.before
@@ -133,14 +133,13 @@ func (l *Limiter[K]) settle(key K, asked int, estimate, actual float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.buckets[key]
-	tier := l.tier(b, asked)
-	m := tier.limit()
+	m := l.limitOf(b, asked)
 	expected := m.roundUp(estimate) // may be above a new capacity
 	used := m.roundUp(actual)
 	l.settled.add(m, used)
 	if used < expected {
 		if b != nil {
-			s := l.seen(b, tier, now)
+			s := b.in(m, now)
 			m.refund(s, now, expected-used)
 			b.state = *s
 			l.rank(b)

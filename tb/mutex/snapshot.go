@@ -43,9 +43,8 @@ func (l *Limiter[K]) stored(key K, now uint64) (tb.State, bool) {
 	if !ok {
 		return tb.State{}, false
 	}
-	tier := l.tier(b, 0)
-	m := tier.limit()
-	return tb.State{Tokens: m.level(l.seen(b, tier, now), now).Tokens, Tier: m.tier}, true
+	m := l.limitOf(b, 0)
+	return tb.State{Tokens: m.level(b.in(m, now), now).Tokens, Tier: m.tier}, true
 }
 
 // Restore gives buckets the states that Snapshot has yielded. It returns an error, and changes
@@ -74,7 +73,7 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 	missing := make(map[int]state)
 	notFull := make(map[K]bool)
 	for i, key := range keys {
-		m := l.tierOfState(key, all[i].Tier).limit()
+		m := l.limitOfState(key, all[i].Tier)
 		b := m.restored(all[i], min(now, l.instant(all[i].At)))
 		if m.missing(&b, now) > 0 {
 			missing[i], notFull[key] = b, true
@@ -94,25 +93,24 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 	return nil
 }
 
-// tierOfState returns the tier of a key that gets a state of the given tier.
-func (l *Limiter[K]) tierOfState(key K, index int) *tier {
+// limitOfState returns the limit of a key that gets a state of the given tier.
+func (l *Limiter[K]) limitOfState(key K, index int) *limit {
 	if len(l.tiers) == 1 {
-		return l.tier(l.buckets[key], 0)
+		return l.limitOf(l.buckets[key], 0)
 	}
 	return l.tiers[index]
 }
 
 // restore gives key's bucket a state, unless it has fewer tokens. The lock is held.
 func (l *Limiter[K]) restore(now uint64, key K, s state) {
-	tier := l.tiers[s.tier]
-	m := tier.limit()
+	m := s.limit
 	b, ok := l.buckets[key]
 	if !ok {
 		b = &bucket[K]{key: key}
 		if _, ok := l.makeRoom(now, true); !ok {
 			return
 		}
-	} else if m.missing(l.seen(b, tier, now), now) >= m.missing(&s, now) {
+	} else if m.missing(b.in(m, now), now) >= m.missing(&s, now) {
 		return
 	}
 	s.moves = b.moves + 1 // Cancel of an earlier grant gives nothing back

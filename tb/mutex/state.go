@@ -31,14 +31,13 @@ type state struct {
 	tokens int64 // units
 	time   wide  // as the supply clock shows it
 	inDebt bool
-	tier   int
-	era    int // of the tier, in which these units and this time are valid
-	moves  int // to other eras and tiers
+	limit  *limit // of these units and this time
+	moves  int    // to other limits
 }
 
 // first returns a full bucket that starts at now.
 func (l *limit) first(now uint64) state {
-	return state{tokens: l.capacity, time: l.supply(now), tier: l.tier, era: l.era}
+	return state{tokens: l.capacity, time: l.supply(now), limit: l}
 }
 
 // refilled returns the tokens of b, and the time since which it has them: now, or b's own time if
@@ -89,13 +88,12 @@ func (l *limit) charge(b *state, now uint64, c *call) {
 		return
 	}
 	slot := since.plus(uint64(cost - tokens))
-	c.Decision = l.refusal(tokens, since, now, cost)
-	c.delay = c.RetryAfter
-	if c.debt == nil || cost > l.capacity && !c.rest {
-		return
+	c.Decision = tb.Decision{RetryAfter: tb.Never, Remaining: int(tokens / l.scale)}
+	if cost <= l.capacity || c.rest {
+		c.RetryAfter = l.waitFor(now, slot)
 	}
-	if c.rest {
-		c.delay = l.waitFor(now, slot)
+	if c.delay = c.RetryAfter; c.debt == nil {
+		return
 	}
 	if c.delay == tb.Never {
 		if c.rest { // the clock ends before the slot: charge nothing
@@ -136,10 +134,10 @@ func (l *limit) refund(b *state, now uint64, units int64) {
 	}
 }
 
-// inherit returns the state of a bucket if l takes the place of old at instant t. The bucket keeps
-// its tokens and its debt.
-func (l *limit) inherit(old *limit, b *state, t uint64) state {
-	tokens, since := old.tokensAt(b, max(t, old.begin))
+// inherit returns the state of a bucket if l takes the place of its limit at instant t. The bucket
+// keeps its tokens and its debt.
+func (l *limit) inherit(b *state, t uint64) state {
+	tokens, since := b.limit.tokensAt(b, max(t, b.limit.begin))
 	s := l.stateWith(tokens, l.supply(max(since, l.begin)))
 	s.moves = b.moves + 1
 	return s
@@ -174,7 +172,7 @@ func (l *limit) stateWith(tokens int64, since wide) state {
 // stateOf returns the state of a bucket that has a number of units since a time, negative in debt.
 func (l *limit) stateOf(units int64, since wide) state {
 	if units < 0 {
-		return state{time: since.plus(uint64(-units)), inDebt: true, tier: l.tier, era: l.era}
+		return state{time: since.plus(uint64(-units)), inDebt: true, limit: l}
 	}
-	return state{tokens: min(l.capacity, units), time: since, tier: l.tier, era: l.era}
+	return state{tokens: min(l.capacity, units), time: since, limit: l}
 }

@@ -8,77 +8,52 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// tier is the limit of some keys, or of all, and the limits that it had before. Each change ends an
-// era.
-type tier struct {
-	eras []limit
-	ends []uint64 // the instants at which the eras before the last one ended
+// limitOf returns the limit of a key: of the tier that a call names, which is asked-1, or of the tier
+// of the key's bucket. If that is nil, it is of tier 0, or of tier -asked-1 for a call that makes a
+// bucket in that tier and leaves another where it is.
+func (l *Limiter[K]) limitOf(b *bucket[K], asked int) *limit {
+	switch {
+	case asked > 0:
+		return l.tiers[asked-1]
+	case b != nil:
+		return l.tiers[b.limit.tier]
+	}
+	return l.tiers[max(-asked-1, 0)]
 }
 
-func newTier(l limit) *tier { return &tier{eras: []limit{l}} }
+// in returns the state of a bucket at now under m, which is the present limit of its tier, or of a
+// tier that it enters. It is the state itself, unless the limit of the bucket is another one.
+func (s *state) in(m *limit, now uint64) *state {
+	if s.limit == m {
+		return s
+	}
+	own := s.present()
+	if own.limit != m { // the bucket gets what its own tier has supplied by now
+		entered := m.inherit(own, now)
+		own = &entered
+	}
+	return own
+}
 
-// limit returns the limit of the tier.
-func (t *tier) limit() *limit { return &t.eras[len(t.eras)-1] }
-
-// inherited returns what b, of an era that has ended, has under the present limit.
-func (t *tier) inherited(b *state) state {
-	last := len(t.eras) - 1
-	tokens, since := t.eras[b.era].tokensAt(b, t.ends[b.era])
-	for i := b.era + 1; i < last; i++ {
-		l := &t.eras[i]
+// present returns the state under the present limit of the bucket's tier. It is the state itself,
+// unless that limit has changed.
+func (s *state) present() *state {
+	l := s.limit
+	if l.next == nil {
+		return s
+	}
+	tokens, since := l.tokensAt(s, l.next.begin)
+	for l = l.next; l.next != nil; l = l.next {
 		tokens = min(tokens, l.micros(l.capacity))
-		if end := t.ends[i]; since <= end {
+		if end := l.next.begin; since <= end {
 			gain := l.supply(end).minus(l.supplyFrom(since)).clamp(mostSettled / millionths * l.scale)
 			tokens = min(tokens+l.micros(gain), l.micros(l.capacity))
 			since = end
 		}
 	}
-	s := t.eras[last].stateWith(tokens, t.eras[last].supplyFrom(since))
-	s.moves = b.moves + 1
-	return s
-}
-
-// tier returns the tier of a key: the one that a call names, which is asked-1, or the tier of the
-// key's bucket. If that is nil, it is tier 0, or -asked-1 for a call that makes a bucket in that
-// tier and leaves another where it is.
-func (l *Limiter[K]) tier(b *bucket[K], asked int) *tier {
-	switch {
-	case asked > 0:
-		return l.tiers[asked-1]
-	case b != nil:
-		return l.tiers[b.tier]
-	}
-	return l.tiers[max(-asked-1, 0)]
-}
-
-// own returns the tier that b's state is of, and the state under the present limit of that tier.
-// It is b's own, unless its era has ended.
-func (l *Limiter[K]) own(b *bucket[K]) (*tier, *state) {
-	t := l.tiers[b.tier]
-	if b.era == len(t.ends) {
-		return t, &b.state
-	}
-	s := t.inherited(&b.state)
-	return t, &s
-}
-
-// seen returns the state of b under the present limit of m, its tier now. A bucket of another tier
-// gets what its own tier has supplied by now.
-func (l *Limiter[K]) seen(b *bucket[K], m *tier, now uint64) *state {
-	if l.tiers[b.tier] == m && b.era == len(m.ends) {
-		return &b.state
-	}
-	return l.moved(b, m, now)
-}
-
-// moved is seen for a bucket of another tier or era.
-func (l *Limiter[K]) moved(b *bucket[K], m *tier, now uint64) *state {
-	t, s := l.own(b)
-	if m == t {
-		return s
-	}
-	entered := m.limit().inherit(t.limit(), s, now)
-	return &entered
+	now := l.stateWith(tokens, l.supplyFrom(since))
+	now.moves = s.moves + 1
+	return &now
 }
 
 // NewTiered returns a limiter whose keys have different limits. ChargeIn names the tier of a key.
@@ -102,7 +77,7 @@ func NewTiered[K comparable](
 		if m.per <= l.firstInstant {
 			m.from = l.firstInstant % m.per // the first reading is after whole periods
 		}
-		l.tiers = append(l.tiers, newTier(m))
+		l.tiers = append(l.tiers, m)
 	}
 	return l, nil
 }
@@ -118,7 +93,7 @@ func (l *Limiter[K]) SetTier(tier int, limit tb.Limit) error {
 	now := l.read()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.tiers[tier].set(limit, now)
+	l.tiers[tier] = l.tiers[tier].change(limit, now)
 	for _, b := range l.buckets {
 		l.rank(b)
 	}
@@ -130,8 +105,8 @@ func (l *Limiter[K]) Tiers() []tb.Limit {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	limits := make([]tb.Limit, len(l.tiers))
-	for i, t := range l.tiers {
-		limits[i] = t.limit().Limit
+	for i, m := range l.tiers {
+		limits[i] = m.Limit
 	}
 	return limits
 }
@@ -153,21 +128,19 @@ func (l *Limiter[K]) SetLimit(limit tb.Limit) error { return l.SetTier(0, limit)
 func (l *Limiter[K]) Limit() tb.Limit {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.tiers[0].limit().Limit
+	return l.tiers[0].Limit
 }
 
-func (t *tier) set(limit tb.Limit, now uint64) {
-	old := t.limit()
-	if limit == old.Limit {
-		return
+// change ends l at now, and returns the limit that follows it.
+func (l *limit) change(limit tb.Limit, now uint64) *limit {
+	if limit == l.Limit {
+		return l
 	}
-	now = max(now, old.begin)
-	next := newLimit(limit, old.end)
-	next.tier, next.era = old.tier, old.era+1
-	next.begin = now
-	next.from = now - min(now, old.carried(&next, now))
-	t.eras = append(t.eras, next)
-	t.ends = append(t.ends, now)
+	next := newLimit(limit, l.end)
+	next.tier, next.begin = l.tier, max(now, l.begin)
+	next.from = next.begin - min(next.begin, l.carried(next, next.begin))
+	l.next = next
+	return next
 }
 
 // carried returns the nanoseconds in which next supplies the fraction of a unit that l has
