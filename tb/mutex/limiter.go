@@ -169,8 +169,8 @@ func (l *Limiter[K]) Stats() tb.Stats {
 func (l *Limiter[K]) take(now uint64, key K, tokens float64) (tb.Decision, error) {
 	c := call{tokens: tokens}
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	err := l.spend(now, key, &c, nil)
+	l.mu.Unlock() // not deferred, because that adds 29 of 700 instructions
 	return c.Decision, err
 }
 
