@@ -25,7 +25,6 @@ func TestUsageErrors(t *testing.T) {
 		{"--ipv4-prefix=0", "1 to 32"},
 		{"--ipv6-prefix=129", "1 to 128"},
 		{"--max-key-length=31", "32 to 1024"},
-		{"--connections-per-address=-1", "0 or more"},
 		{"--body-timeout=-1s", "tb-proxy: --body-timeout=-1s: want 0s or more"},
 		{"--redis=http://h", "redis://localhost:6379/0"},
 		{"--redis=h:1,--state=x", "want no --state"},

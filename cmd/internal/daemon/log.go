@@ -4,15 +4,11 @@ package daemon
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	stdlog "log"
 	"log/slog"
-	"net/http"
 	"os"
 	"os/signal"
-	"runtime"
-	"strings"
 	"syscall"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/printable"
@@ -50,40 +46,6 @@ func NewErrorLog(log *slog.Logger) *stdlog.Logger { return stdlog.New(firstLine{
 func RedirectStandardLog(log *slog.Logger) {
 	stdlog.SetOutput(firstLine{log})
 	stdlog.SetFlags(0)
-}
-
-// logPanics logs the panics of a handler on one line each. net/http would write a stack trace.
-func logPanics(h http.Handler, log *slog.Logger) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer func() {
-			switch v := recover(); v {
-			case nil:
-			case http.ErrAbortHandler:
-				panic(v)
-			default:
-				log.Error("panic", "method", r.Method, "path", r.URL.Path, "panic", fmt.Sprint(v),
-					"in", panicking())
-				panic(http.ErrAbortHandler) // closes the connection without a trace
-			}
-		}()
-		h.ServeHTTP(w, r)
-	})
-}
-
-// panicking returns the function and the line that panicked. It must be called by a deferred
-// function.
-func panicking() string {
-	var callers [16]uintptr
-	frames := runtime.CallersFrames(callers[:runtime.Callers(3, callers[:])])
-	for {
-		frame, more := frames.Next()
-		if !strings.HasPrefix(frame.Function, "runtime.") {
-			return fmt.Sprintf("%s:%d", frame.Function, frame.Line)
-		}
-		if !more {
-			return ""
-		}
-	}
 }
 
 // CatchHangups returns the channel of SIGHUP, which then never kills the process. A write to a

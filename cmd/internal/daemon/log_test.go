@@ -2,10 +2,7 @@ package daemon
 
 import (
 	"encoding/json"
-	"errors"
 	stdlog "log"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -27,35 +24,6 @@ func TestLogEscapesControls(t *testing.T) {
 		if format == "json" && !json.Valid([]byte(b.String())) {
 			t.Error(b.String())
 		}
-	}
-}
-
-// A panic of a handler is one line without a trace, and names its place.
-func TestPanics(t *testing.T) {
-	log := testkit.NewTranscript()
-	for v, want := range map[any]string{
-		"two\nlines": `panic="two\nlines" in=`, http.ErrAbortHandler: "",
-	} {
-		h := logPanics(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(v) }),
-			log.Logger())
-		func() {
-			defer func() {
-				if err, ok := recover().(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
-					t.Error(err)
-				}
-			}()
-			h.ServeHTTP(nil, httptest.NewRequest(http.MethodGet, "/p", nil))
-		}()
-		if want == "" {
-			continue
-		}
-		if line := log.Until(t, "msg=panic"); !strings.Contains(line, want) ||
-			!strings.Contains(line, "daemon.TestPanics.func") {
-			t.Error(line)
-		}
-	}
-	if len(log.Lines) > 0 {
-		t.Error(<-log.Lines)
 	}
 }
 

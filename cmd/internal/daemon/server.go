@@ -30,7 +30,7 @@ func NewServer(l net.Listener, h http.Handler, log *slog.Logger) *Server {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Server{
 		Server: http.Server{
-			Handler:           logPanics(h, log),
+			Handler:           h,
 			ReadHeaderTimeout: headerTimeout,
 			IdleTimeout:       idleTimeout,
 			MaxHeaderBytes:    maxHeader,

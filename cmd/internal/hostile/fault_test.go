@@ -223,35 +223,3 @@ func TestSlowClients(t *testing.T) {
 		}
 	}
 }
-
-// A client address has so many connections and no more. Closing one makes room.
-func TestConnectionsPerAddress(t *testing.T) {
-	flags := []string{upstream(t, echo), "--policy=off", "--connections-per-address=2"}
-	p := start(t, flags...)
-	dial := func() net.Conn {
-		conn, err := net.Dial("tcp", p.proxy)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { conn.Close() })
-		return conn
-	}
-	answered := func(conn net.Conn) bool {
-		io.WriteString(conn, "GET / HTTP/1.1\r\nHost: h\r\n\r\n")
-		r, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		return err == nil && r.StatusCode == http.StatusOK
-	}
-	first, second := dial(), dial()
-	if !answered(first) || !answered(second) || answered(dial()) {
-		t.Error("want two connections")
-	}
-	p.awaitLog(t, "too many connections")
-	first.Close()
-	await(t, "room", func() bool { return answered(dial()) })
-	p = start(t, append(flags, "--trusted-proxies=127.0.0.0/8")...)
-	for range 5 {
-		if !answered(dial()) {
-			t.Error("a connection of a trusted proxy was closed")
-		}
-	}
-}

@@ -5,7 +5,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -62,26 +61,6 @@ func contains(t *testing.T, m *Metrics, texts ...string) {
 			t.Errorf("no %s in\n%s", text, w.Body)
 		}
 	}
-}
-
-// All decisions are timed up to a rate. The clock of the bubble stands still except in Sleep.
-func TestObserveDecision(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		limiter, err := httplimit.New(httplimit.Rules())
-		if err != nil {
-			t.Fatal(err)
-		}
-		m := New(limiter, nil)
-		for _, n := range []string{"1000", "2000"} { // the total after each second
-			for range 3000 {
-				m.ObserveDecision(time.Now().Add(-3 * time.Microsecond))
-			}
-			contains(t, m, `tb_decision_duration_seconds_bucket{le="2e-06"} 0`,
-				`tb_decision_duration_seconds_bucket{le="5e-06"} `+n,
-				"tb_decision_duration_seconds_count "+n+"\n")
-			time.Sleep(time.Second)
-		}
-	})
 }
 
 // The names follow the recommendations of Prometheus.

@@ -62,7 +62,6 @@ type clientFlags struct {
 	TLSKey        string        `name:"tls-key" placeholder:"FILE" help:"${proxy_key}"`
 	H2C           bool          `name:"h2c" help:"${proxy_h2c}"`
 	Underscores   bool          `name:"underscores-in-headers" help:"${proxy_underscores}"`
-	PerAddress    int           `name:"connections-per-address" default:"0" help:"${proxy_conns}"`
 	HeaderTimeout time.Duration `default:"10s" help:"${proxy_header_timeout}"`
 	BodyTimeout   time.Duration `default:"60s" help:"${proxy_body_timeout}"`
 }

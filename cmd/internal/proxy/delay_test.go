@@ -89,8 +89,6 @@ func TestDelays(t *testing.T) {
 		metrics := scrape(t, p)
 		for _, want := range []string{
 			`tb_waiting_requests{rule="r",set=""} 2`, `tb_hung_up_requests_total{rule="r",set=""} 1`,
-			// The decisions took no time in the bubble, so the delays are not in them.
-			"tb_decision_duration_seconds_sum 0", "tb_decision_duration_seconds_count 6",
 		} {
 			if !strings.Contains(metrics, want+"\n") {
 				t.Errorf("no %s in\n%s", want, metrics)

@@ -8,8 +8,6 @@ import (
 	"runtime"
 	"testing"
 	"time"
-
-	"github.com/seed-181794aa/ratelimit/internal/clientaddr"
 )
 
 // A proxy without processor time accepts late. The connections that have reached the kernel are
@@ -22,11 +20,7 @@ func TestDrainServesLateAccepts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules, err := clientaddr.New(nil, 32, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	front := newConnections(l, 0, rules, nil)
+	front := &connections{Listener: l}
 	conn, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)

@@ -43,8 +43,6 @@ func (c *Command) Validate() error {
 		return errors.New("--ipv6-prefix: want 1 to 128 bits")
 	case c.MaxKeyLength < 32, c.MaxKeyLength > 1024:
 		return errors.New("--max-key-length: want 32 to 1024 bytes")
-	case c.PerAddress < 0:
-		return errors.New("--connections-per-address: want 0 or more")
 	case c.Interval <= 0:
 		return errors.New("--state-interval: want more than 0s")
 	case c.RedisTimeout < time.Millisecond:

@@ -47,8 +47,6 @@ var Vars = kong.Vars{
 	"proxy_h2c": "Accept HTTP/2 without TLS, from clients that know beforehand (h2c).",
 	"proxy_underscores": "Keep request fields with _ in their names. By default they are dropped," +
 		" because many upstreams read X_Api_Key as X-Api-Key.",
-	"proxy_conns": "How many connections a client address may have open; 0 for no bound." +
-		" Trusted proxies may have any number.",
 	"proxy_header_timeout": "How long a client may take to send the header of a request; 0s for no" +
 		" limit.",
 	"proxy_body_timeout": "How long a client may take to send the next piece of a body; 0s for no" +

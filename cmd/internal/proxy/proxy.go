@@ -119,13 +119,12 @@ func (p *Proxy) decide(rec *responseRecorder, r *http.Request) bool {
 	}
 	rec.decision, rec.settlement, rec.granted = p.Limiter.Admit(rec, r)
 	rec.ResponseWriter = rec.settlement.Writer(rec.ResponseWriter)
-	rec.observeDecision()
 	return rec.granted
 }
 
 // hooks returns the hooks of the limiter. They record the keys of the requests to log.
 func (p *Proxy) hooks() httplimit.Hooks {
-	h := httplimit.Hooks{Delayed: decided, Refused: p.Refused, Error: p.limiterFailed}
+	h := httplimit.Hooks{Refused: p.Refused, Error: p.limiterFailed}
 	if p.Access == AccessAll {
 		h.Granted = recordKey
 	}
@@ -139,9 +138,6 @@ func (p *Proxy) hooks() httplimit.Hooks {
 	}
 	return h
 }
-
-// decided records the duration of a decision before the request waits for its tokens.
-func decided(_ *http.Request, e httplimit.Event) { e.Writer.(*responseRecorder).observeDecision() }
 
 func recordKey(_ *http.Request, e httplimit.Event) { e.Writer.(*responseRecorder).key = e.Key }
 

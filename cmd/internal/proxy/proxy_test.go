@@ -57,13 +57,3 @@ func TestSeriesAreBounded(t *testing.T) {
 		t.Errorf("%d lines of metrics before and %d after:\n%s", before, n, after)
 	}
 }
-
-func TestDecisionsAreTimed(t *testing.T) {
-	p, url, _ := start(t, two, func(http.ResponseWriter, *http.Request) {})
-	for range 3 { // the third is refused
-		get(t, url)
-	}
-	if !strings.Contains(scrape(t, p), "tb_decision_duration_seconds_count 3") {
-		t.Error(scrape(t, p))
-	}
-}

@@ -21,11 +21,10 @@ type responseRecorder struct {
 	proxy   *Proxy
 	request *requestBody // nil if the request has no body
 
-	http1    bool // and not HTTP/2
-	start    time.Time
-	observed bool // the duration of the decision
-	status   int
-	bytes    int64
+	http1  bool // and not HTTP/2
+	start  time.Time
+	status int
+	bytes  int64
 
 	granted  bool
 	decision httplimit.Decision // has no Rule if no rule applied
@@ -39,14 +38,6 @@ type responseRecorder struct {
 
 // Unwrap lets http.ResponseController flush and set deadlines.
 func (rec *responseRecorder) Unwrap() http.ResponseWriter { return rec.ResponseWriter }
-
-// observeDecision records the duration of the decision once: before anything is written.
-func (rec *responseRecorder) observeDecision() {
-	if !rec.observed && rec.proxy.Policy != nil {
-		rec.observed = true
-		rec.proxy.Metrics.ObserveDecision(rec.start)
-	}
-}
 
 // ruleApplied reports whether a rule applied to the request.
 func (rec *responseRecorder) ruleApplied() bool { return rec.decision.Rule != "" }
@@ -81,7 +72,6 @@ func (rec *responseRecorder) modifyResponse(r *http.Response) error {
 // rest of the body itself before it writes the answer, although the upstream may still want
 // it. WriteHeader prevents that: it announces that the connection closes.
 func (rec *responseRecorder) WriteHeader(status int) {
-	rec.observeDecision()
 	switch {
 	case rec.upgraded: // the client has disconnected
 		return

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/textfile"
 	"github.com/seed-181794aa/ratelimit/httplimit"
-	"github.com/seed-181794aa/ratelimit/internal/clientaddr"
 	"github.com/seed-181794aa/ratelimit/tb/redis"
 )
 
@@ -114,11 +112,7 @@ func (r *runner) build(context.Context) (err error) {
 		r.reloader().LogWarnings(r.policy.Warnings())
 	}
 	r.logRisks()
-	rules, err := clientaddr.New(c.Client.Trusted, c.Client.IPv4Bits, c.Client.IPv6Bits)
-	if err != nil {
-		return err
-	}
-	front := newConnections(r.proxyListener, r.PerAddress, rules, r.connectionRefused)
+	front := &connections{Listener: r.proxyListener}
 	server := daemon.NewServer(front, r.proxy, r.proxy.errors)
 	configure(server, r.clientFlags, r.security)
 	r.servers = append(r.servers, &frontServer{server, r.proxy, front})
@@ -143,11 +137,6 @@ func (r *runner) build(context.Context) (err error) {
 		r.servers = append(r.servers, daemon.NewServer(r.demoListener, demo, r.proxy.errors))
 	}
 	return nil
-}
-
-func (r *runner) connectionRefused(network netip.Addr) {
-	r.proxy.Metrics.ConnectionRefused()
-	r.proxy.errors.Warn("too many connections", "client", network.String(), "most", r.PerAddress)
 }
 
 // url returns the URL of the proxy.
