@@ -57,29 +57,17 @@ func TestClientBehindProxies(t *testing.T) {
 		return peer + ` - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1`
 	}
 	for _, tt := range []struct{ name, trusted, line, want string }{
-		{"no field for it", proxies, list("10.0.0.1"), "10.0.0.1"},
 		{"quote in the agent", proxies, strings.Replace(combined("10.0.0.1", "192.0.2.7"), `"x"`,
 			`"\" \"1.1.1.1"`, 1), "192.0.2.7"},
 		{"host name", proxies, combined("client.example", "192.0.2.7"), "client.example"},
 
 		{"list instead of the peer", "", list("1.1.1.1, 192.0.2.7"), "192.0.2.7"},
 		{"list with proxies", proxies, list("1.1.1.1, 192.0.2.7, 10.0.0.3, 10.0.0.2"), "192.0.2.7"},
-		{"list of one", proxies, list("192.0.2.7"), "192.0.2.7"},
-		{"list that ends with a name", proxies, list("192.0.2.7, unknown"), "unknown"},
 		{"list and header", proxies, combined("10.0.0.2, 10.0.0.1", "1.1.1.1, 192.0.2.7"),
 			"192.0.2.7"},
 
-		{"JSON peer", "", `{"ts":1431857103,"remote_addr":"10.0.0.1","http_x_forwarded_for":"192.0.2.7"}`,
-			"10.0.0.1"},
-		{"JSON header", proxies,
-			`{"ts":1431857103,"remote_addr":"10.0.0.1","http_x_forwarded_for":"1.1.1.1, 192.0.2.7"}`,
-			"192.0.2.7"},
 		{"JSON without a peer", "", `{"ts":1431857103,"http_x_forwarded_for":"1.1.1.1, 192.0.2.7"}`,
 			"192.0.2.7"},
-		{"JSON without a peer, with proxies", proxies,
-			`{"ts":1431857103,"x_forwarded_for":"1.1.1.1, 192.0.2.7, 10.0.0.3"}`, "192.0.2.7"},
-		{"Caddy's peer", "", `{"ts":1431857103,"request":{"remote_ip":"10.0.0.1","client_ip":"192.0.2.7"}}`,
-			"10.0.0.1"},
 		{"header of several lines", proxies, `{"ts":1431857103,"request":{"remote_ip":"10.0.0.1",` +
 			`"headers":{"X-Forwarded-For":["1.1.1.1","192.0.2.7","10.0.0.3, 10.0.0.2"]}}}`,
 			"192.0.2.7"},
@@ -136,18 +124,5 @@ func TestClientsAreThoseOfHTTPLimit(t *testing.T) {
 	}
 	if len(differ) < 10 {
 		t.Errorf("only the keys %v were compared", differ)
-	}
-}
-
-func TestClientsDoNotAllocate(t *testing.T) {
-	o := &Options{Keys: []string{"ip"}, Trusted: networks(t, "10.0.0.0/8")}
-	k, _, err := newKeyer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rec := &accesslog.Record{Peer: []byte("10.0.0.2, 10.0.0.1"),
-		Forwarded: []byte("1.1.1.1, 2001:db8::1, 10.0.0.3")}
-	if n := testing.AllocsPerRun(100, func() { k.key(rec) }); n != 0 {
-		t.Errorf("%v allocations, want 0", n)
 	}
 }

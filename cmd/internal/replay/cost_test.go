@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
@@ -42,16 +41,5 @@ func TestCosts(t *testing.T) {
 			t.Errorf("%s of %d bytes, field %q: %v, %v; want %v, %v",
 				tt.cost, tt.size, tt.field, got, standIn, tt.want, tt.standIn)
 		}
-	}
-}
-
-// A request without a size costs a byte: it is not free.
-func TestUnloggedSizeCostsAByte(t *testing.T) {
-	o := options(t, "1/d", 3)
-	o.Cost = mustCost(t, "bytes")
-	log := strings.Repeat(strings.Replace(line("a", 1, 0), " 200 0", " 304 -", 1), 4)
-	l := replay(t, o, input("a.log", log)).Report.Limit
-	if l.Granted != 3 || l.Refused != 1 {
-		t.Errorf("%d granted, %d refused; want 3 and 1", l.Granted, l.Refused)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
 )
 
 // piped returns a log that gets the lines that are written to it.
@@ -86,24 +85,6 @@ func TestAFailedReportEndsTheReplay(t *testing.T) {
 		res, err := Run(t.Context(), o, []Input{in})
 		if !errors.Is(err, failure) || res.Report.Requests != 1 {
 			t.Errorf("%v, %d requests", err, res.Report.Requests)
-		}
-	})
-}
-
-// A log that is followed and has no request says so while it is followed, and why.
-func TestALogWithoutARequestIsFollowed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		in, log := piped()
-		go write(t, log, "nothing\n")
-		c := Command{Follow: true}
-		var out strings.Builder
-		o, seen := options(t, "1", 2), errors.New("seen")
-		o.Follow = func(rep *Report) error { return errors.Join(c.refresh(rep, &out), seen) }
-		_, err := Run(t.Context(), o, []Input{in})
-		for _, want := range []string{"\nThere is no request in the log.\n", ": \"nothing\"\n"} {
-			if !errors.Is(err, seen) || !strings.Contains(out.String(), want) {
-				t.Errorf("%v, no %q in %q", err, want, &out)
-			}
 		}
 	})
 }

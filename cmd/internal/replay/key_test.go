@@ -18,37 +18,6 @@ func mustKeyer(t testing.TB, prefix int, names ...string) *keyer {
 	return k
 }
 
-func TestClientAddresses(t *testing.T) {
-	for _, tt := range []struct {
-		prefix   int
-		ip, want string
-	}{
-		{64, "1.2.3.4", "1.2.3.4"},
-		{64, "::ffff:1.2.3.4", "1.2.3.4"},
-		{8, "::ffff:1.2.3.4", "1.2.3.4"},
-		{64, "1.2.3.4:567", "1.2.3.4"},
-		{64, "2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"},
-		{64, "2001:0DB8:1:2::9", "2001:db8:1:2::/64"},
-		{64, "[2001:db8:1:2::9]:443", "2001:db8:1:2::/64"},
-		{64, "[2001:db8:1:2::9]", "2001:db8:1:2::/64"},
-		{48, "2001:db8:1:2::9", "2001:db8:1::/48"},
-		{128, "2001:db8:1:2:0::9", "2001:db8:1:2::9"},
-		{64, "fe80::1%eth0", "fe80::/64"},
-		{64, "host.example.com", "host.example.com"},
-		{64, "no:address", "no:address"},
-		{64, "", ""},
-	} {
-		k := mustKeyer(t, tt.prefix, "ip")
-		for range 2 { // the second time, the keyer may know the network
-			key := k.key(&accesslog.Record{Peer: []byte(tt.ip)})
-			if got := compositekey.Parts(string(key)); len(got) != 1 || got[0] != tt.want {
-				t.Errorf("%s by /%d is %q, want %q", tt.ip, tt.prefix, got, tt.want)
-			}
-			k.key(&accesslog.Record{Peer: []byte("2001:db8:1:3::9")})
-		}
-	}
-}
-
 func TestKeyParts(t *testing.T) {
 	k, extra, err := newKeyer(&Options{
 		Keys: []string{"path", "tenant.id", "user", "host", "plan"},
@@ -73,13 +42,6 @@ func TestKeyErrorsSayWhatIsExpected(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "ip, user, path, host") {
 			t.Errorf("key %q: error %v", name, err)
 		}
-	}
-}
-
-func TestAPartIsInAKeyOnce(t *testing.T) {
-	_, _, err := newKeyer(&Options{Keys: []string{"ip", "path", "ip"}})
-	if err == nil || !strings.Contains(err.Error(), `"ip" is there twice`) {
-		t.Errorf("error %v", err)
 	}
 }
 

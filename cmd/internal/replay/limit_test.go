@@ -2,49 +2,54 @@ package replay
 
 import (
 	"fmt"
+	"math/big"
+	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 )
 
-func TestDecisionsByHand(t *testing.T) {
-	type step struct {
-		client string
-		second int
-		left   int // tokens before, of a burst of 2 that refills 1 a second
-		ok     bool
-	}
-	timeline := []step{
-		{"a", 10, 2, true},
-		{"a", 10, 1, true},
-		{"a", 10, 0, false},
-		{"b", 10, 2, true}, // another bucket
-		{"a", 11, 1, true},
-		{"a", 11, 0, false},
-		{"a", 9, 0, false}, // late: no refill, and time does not move back
-		{"a", 11, 0, false},
-		{"a", 12, 1, true}, // had it moved back to 9, there would be 2
-		{"a", 12, 0, false},
-		{"b", 8, 1, true}, // late: decided on the bucket as it stands
-		{"b", 10, 0, false},
-		{"b", 11, 1, true},
-		{"a", 60, 2, true}, // no more than the burst
-		{"a", 60, 1, true},
-		{"a", 60, 0, false},
-	}
-	o := options(t, "1", 2)
-	m, err := newLimitMode(&o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, s := range timeline {
-		p := pending{time: 1e18 + int64(s.second)*1e9, cost: 1}
-		got, err := m.decide(p, []byte(s.client))
-		if err != nil {
-			t.Fatal(err)
+// oracle is a token bucket in fractions.
+type oracle struct {
+	tokens *big.Rat
+	last   int64
+}
+
+// The refusals are those of buckets in exact fractions.
+func TestALogIsDecidedExactly(t *testing.T) {
+	for _, tt := range []struct {
+		rate, cost string
+		burst      int
+	}{{"0.03", "1", 5}, {"1/m", "1", 3}, {"1/24h", "1", 10}, {"0.07", "2.5", 9}} {
+		o := options(t, tt.rate, tt.burst)
+		o.Cost = mustCost(t, tt.cost)
+		per, _ := new(big.Rat).SetString(tt.cost)
+		burst := new(big.Rat).SetInt64(int64(tt.burst))
+		rnd, buckets, refused := rand.New(rand.NewPCG(1, 2)), map[string]*oracle{}, uint64(0)
+		var log strings.Builder
+		for i := range 3000 {
+			client := fmt.Sprint(min(rnd.IntN(30), rnd.IntN(30)))
+			fmt.Fprintf(&log, `{"ts":%d,"ip":%q}`+"\n", 1e9+i/3*3, client)
+			b, now := buckets[client], int64(i/3*3)
+			if b == nil {
+				b = &oracle{new(big.Rat).Set(burst), now}
+				buckets[client] = b
+			}
+			supply := big.NewRat((now-b.last)*int64(time.Second), int64(o.Rate.Per))
+			b.tokens.Add(b.tokens, supply.Mul(supply, big.NewRat(o.Rate.Tokens, 1)))
+			if b.last = now; b.tokens.Cmp(burst) > 0 {
+				b.tokens.Set(burst)
+			}
+			if b.tokens.Cmp(per) < 0 {
+				refused++
+				continue
+			}
+			b.tokens.Sub(b.tokens, per)
 		}
-		if got != s.ok || (s.left > 0) != s.ok {
-			t.Errorf("request %d of %s at %d s: granted %v, want %v", i, s.client, s.second, got, s.ok)
+		if got := replay(t, o, input("a.log", log.String())).Report.Limit; got.Refused != refused ||
+			refused == 0 {
+			t.Errorf("%+v: %d refused, want %d", tt, got.Refused, refused)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -148,30 +147,6 @@ func TestAPolicyByHand(t *testing.T) {
 	}
 }
 
-func TestAPolicySeesTheClientBehindProxies(t *testing.T) {
-	o, err := policyOptions(t, `{"name": "a", "limit_keys": ["ip:address"],
-		"algorithm_config": {"tokens_per_second": 1, "burst": 1}}`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	line := func(client string) string {
-		return strings.TrimSuffix(line("10.0.0.1", 1, 1), "\n") + ` "-" "curl" "` + client + "\"\n"
-	}
-	log := line("1.1.1.1") + line("9.9.9.9, 1.1.1.1") + line("1.1.1.2")
-	var n cli.Network
-	if err := n.UnmarshalText([]byte("10.0.0.0/8")); err != nil {
-		t.Fatal(err)
-	}
-	o.Trusted = cli.Prefixes([]cli.Network{n})
-	if got := replay(t, o, input("a", log)).Report.Policy.counts(); got != "2/1 a 2/1" {
-		t.Error(got)
-	}
-	o.Trusted = nil
-	if got := replay(t, o, input("a", log)).Report.Policy.counts(); got != "1/2 a 1/2" {
-		t.Errorf("without trusted proxies: %s", got)
-	}
-}
-
 func TestPoliciesThatCannotBeReplayed(t *testing.T) {
 	for _, tt := range []struct{ policy, want string }{
 		{`{"name": "x", "limit_keys": [], "algorithm_config": {"tokens_per_second": 1, "burst": 1,
@@ -216,19 +191,6 @@ func TestRulesThatNoRequestHasTheKeysOf(t *testing.T) {
 		rep := replayPolicy(t, tt.policy, input("a", log))
 		if err := rep.checkNames(); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %s", tt.policy, err, tt.want)
-		}
-	}
-}
-
-// Each of the formats in JSON has the method under a name of its own.
-func TestMethodsInJSON(t *testing.T) {
-	const policy = `{"selector": {"methods": ["POST"]}, "rules": [{"name": "a", "limit_keys": [],
-		"algorithm_config": {"tokens_per_second": 1, "burst": 1}}]}`
-	for _, field := range append(methodFields, `request": "POST / HTTP/1.1", "http_method`) {
-		log := fmt.Sprintf(`{"ts": 1431857103, "ip": "1.1.1.1", "%s": "POST"}`+"\n", field)
-		got := replayPolicy(t, policy, input("a", log)).Policy
-		if got.missing != nil || got.counts() != "1/0 a 1/0" {
-			t.Errorf("%s: %s, %v", field, got.counts(), got.missing)
 		}
 	}
 }

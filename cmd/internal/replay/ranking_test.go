@@ -20,16 +20,3 @@ func TestRanking(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
-
-// A key is counted at its first request and at its first refusal.
-func TestNewsOfAKey(t *testing.T) {
-	e := newRanking(1).track(key(1))
-	for i, granted := range []bool{true, true, false, false, true} {
-		if i > 0 {
-			e.Value.requests++
-		}
-		if news := e.Value.add(0, granted); news != (i == 0 || i == 2) {
-			t.Errorf("request %d: news %v", i, news)
-		}
-	}
-}

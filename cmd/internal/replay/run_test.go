@@ -42,19 +42,6 @@ func line(client string, second, size int) string {
 		client, second/60, second%60, size)
 }
 
-func TestInputWithoutAValidLineIsAnError(t *testing.T) {
-	for _, log := range []string{"\nx\n", "x\ny\n"} {
-		res, err := Run(t.Context(), options(t, "1", 2),
-			[]Input{input("good.log", line("a", 1, 1)), input("bad.log", log)})
-		if err == nil || !strings.HasPrefix(err.Error(), "bad.log: no valid line") {
-			t.Errorf("%q: error %v", log, err)
-		}
-		if res.Report.Requests != 1 || res.Report.Limit == nil {
-			t.Errorf("%q: the good file is not in the report: %+v", log, res.Report)
-		}
-	}
-}
-
 // A log that has just been rotated is empty, which is an error only if no file has a request.
 func TestEmptyFiles(t *testing.T) {
 	for _, tt := range []struct {

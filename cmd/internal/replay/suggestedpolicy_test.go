@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
-	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
 // The suggested limit and the suggested policy refuse as many clients as the suggestion says, and
@@ -47,40 +46,19 @@ func TestTheSuggestionIsKept(t *testing.T) {
 	}
 }
 
-func TestTheSuggestedPolicyIsAccepted(t *testing.T) {
+// A part of a key has the key of a policy that finds the same values.
+func TestKeysOfAPolicy(t *testing.T) {
 	for _, tt := range []struct {
-		key, rate, cost string
-		prefix          int
-		keys            string
+		part   string
+		prefix int
+		want   string
 	}{
-		{"ip", "5", "1", 64, "ip:address"},
-		{"ip", "1/h", "3", 48, "ip:address/48"},
-		{"ip", "0.1", "1", 64, "ip:address"},
-		{"ip", "100/7s", "1", 64, "ip:address"},
-		{"request.headers.X-Api-Key,host", "300/m", "1", 64, "header:X-Api-Key header:Host"},
-		{"http_x_api_key", "1/d", "1", 64, "header:X-Api-Key"},
-		{"ip", "1/ns", "1", 64, "ip:address"},
+		{"ip", 64, "ip:address"}, {"ip", 48, "ip:address/48"}, {"host", 64, "header:Host"},
+		{"request.headers.X-Api-Key", 64, "header:X-Api-Key"},
+		{"http_x_api_key", 64, "header:X-Api-Key"}, {"user", 64, ""},
 	} {
-		o := suggestOptions(t, "0%", tt.rate)
-		o.Keys, o.IPv6Prefix = strings.Split(tt.key, ","), tt.prefix
-		o.Cost = mustCost(t, tt.cost)
-		l := replay(t, o, input("a.log", strings.Repeat(line("a", 1, 1), minRequests))).Report.Limit
-		if l.Policy == nil {
-			t.Errorf("%s: no policy: %s", tt.key, l.NoPolicy)
-			continue
-		}
-		p, err := httplimit.ParsePolicy([]byte(policyText(l.Policy)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := p.Sets[0].Rules[0]
-		want := l.rate.limit(int(l.Burst))
-		same := r.Limit.Capacity == want.Capacity &&
-			float64(r.Limit.Tokens)*float64(want.Per) == float64(want.Tokens)*float64(r.Limit.Per)
-		if !same || strings.Join(r.Keys, " ") != tt.keys ||
-			(r.OnMissing == httplimit.Shared) != (tt.key != "ip") ||
-			r.Cost.Fixed != 0 && r.Cost.Fixed != o.Cost.constant {
-			t.Errorf("%s %s: %+v, want %v of %s", tt.rate, tt.key, r, want, tt.keys)
+		if got, ok := policyKey(tt.part, tt.prefix); got != tt.want || ok != (got != "") {
+			t.Errorf("%s by /%d: %q, want %q", tt.part, tt.prefix, got, tt.want)
 		}
 	}
 }

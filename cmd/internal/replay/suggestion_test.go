@@ -59,10 +59,6 @@ func TestAReplayRefusesWhatTheSuggestionSays(t *testing.T) {
 	checkSuggestion(t, o, sampled(3000))
 }
 
-func TestAReplayOfTheRealLogRefusesWhatTheSuggestionSays(t *testing.T) {
-	checkSuggestion(t, suggestOptions(t, "2%", "0.01,1"), realInput(t))
-}
-
 // A client can take the least in a minute under the suggested limit.
 func TestTheSuggestedLimitIsTheLeast(t *testing.T) {
 	bursts := func(all ...uint64) (rates []RateBurst) {

@@ -47,16 +47,6 @@ func TestClientsByHand(t *testing.T) {
 	}
 }
 
-func TestTheLeastBurstIsOne(t *testing.T) {
-	for _, log := range [][]request{nil, seconds("a", 5)} {
-		r := collect(oneASecond, 1, log)
-		clients := forClients(r, 0, 0, 0.5)
-		if fmt.Sprint(clients) != "[1 1]" {
-			t.Errorf("%d requests: bursts %d, want 1", len(log), clients)
-		}
-	}
-}
-
 func TestACostThatNoBurstCanPay(t *testing.T) {
 	for cost, want := range map[uint64]uint64{
 		tb.MaxCapacity: tb.MaxCapacity, tb.MaxCapacity + 1: None, 1 << 63: None,

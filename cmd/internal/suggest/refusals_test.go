@@ -79,14 +79,3 @@ func TestTimesAreBounded(t *testing.T) {
 		}
 	}
 }
-
-// A client whose cost no burst has is refused by all, and requests are not counted if costs vary.
-func TestRefusalsOfAnImpossibleCost(t *testing.T) {
-	limit := tb.Limit{Capacity: 1, Tokens: 1, Per: 1e9}
-	log := []request{{"a", 1e18, 2 * tb.MaxCapacity}, {"b", 1e18, 2}}
-	r := collect(limit, 0, log)
-	clients, requests := r.Refusals(0, []uint64{1, 2, tb.MaxCapacity})
-	if !slices.Equal(clients, []uint64{2, 1, 1}) || requests != nil {
-		t.Errorf("%v clients, %v requests", clients, requests)
-	}
-}
