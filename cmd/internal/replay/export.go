@@ -13,15 +13,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// planned is a limit for all requests, or for the requests to a group of paths.
-type planned struct {
-	name  string
-	path  string // empty for all requests
-	limit *Limit
-}
-
 // isPrefix reports whether the path stands for all paths below it.
-func (p *planned) isPrefix() bool { return len(p.path) > 1 && strings.HasSuffix(p.path, "/") }
+func (p *PathLimit) isPrefix() bool { return len(p.Path) > 1 && strings.HasSuffix(p.Path, "/") }
 
 // nameOf returns a name for a path.
 func nameOf(path string) string {
@@ -38,16 +31,16 @@ func nameOf(path string) string {
 }
 
 // bundle returns the limits as a policy of several sets: see docs/policy.md.
-func bundle(plan []planned) string {
+func bundle(plan []PathLimit) string {
 	var all httplimit.Policy
 	for _, p := range plan {
-		rule := plan[0].limit.Policy.Sets[0].Rules[0] // has the keys and the cost
-		rule.Name, rule.Limit = p.name, p.limit.rate.limit(int(p.limit.Burst))
+		rule := plan[0].Limit.Policy.Sets[0].Rules[0] // has the keys and the cost
+		rule.Name, rule.Limit = p.name, p.Limit.rate.limit(int(p.Limit.Burst))
 		set := httplimit.RuleSet{Name: p.name, Rules: []httplimit.Rule{rule}}
 		if p.isPrefix() {
-			set.Selector.PathPrefix = p.path
+			set.Selector.PathPrefix = p.Path
 		} else {
-			set.Selector.PathExact = p.path
+			set.Selector.PathExact = p.Path
 		}
 		all.Sets = append(all.Sets, set)
 	}
@@ -55,7 +48,7 @@ func bundle(plan []planned) string {
 }
 
 // caddyfile returns the limits as the directive of the module in the folder caddy.
-func caddyfile(plan []planned, o *Options) string {
+func caddyfile(plan []PathLimit, o *Options) string {
 	var b strings.Builder
 	if len(o.Trusted) > 0 {
 		fmt.Fprintf(&b, "# Among the global options:\n# servers {\n#\ttrusted_proxies static %s\n"+
@@ -69,12 +62,12 @@ func caddyfile(plan []planned, o *Options) string {
 		fmt.Fprintf(&b, "\trule %s {\n\t\tkey {client_ip}\n", p.name)
 		switch {
 		case p.isPrefix():
-			fmt.Fprintf(&b, "\t\tpath %s*\n", p.path)
-		case p.path != "":
-			fmt.Fprintf(&b, "\t\tpath %s\n", p.path)
+			fmt.Fprintf(&b, "\t\tpath %s*\n", p.Path)
+		case p.Path != "":
+			fmt.Fprintf(&b, "\t\tpath %s\n", p.Path)
 		}
-		r := p.limit.rate
-		fmt.Fprintf(&b, "\t\trate %d/%s\n\t\tburst %d\n\t}\n", r.Tokens, r.Per, p.limit.Burst)
+		r := p.Limit.rate
+		fmt.Fprintf(&b, "\t\trate %d/%s\n\t\tburst %d\n\t}\n", r.Tokens, r.Per, p.Limit.Burst)
 	}
 	b.WriteString("}")
 	return b.String()
@@ -93,7 +86,7 @@ func nginxLimit(l *Limit) (rate string, limit tb.Limit) {
 
 // nginxConfig returns the limits as a configuration of nginx, which it loads inside http, for a
 // number of clients. The IPv6 prefix is in whole bytes.
-func nginxConfig(plan []planned, o *Options, clients uint64) string {
+func nginxConfig(plan []PathLimit, o *Options, clients uint64) string {
 	var zones, limits strings.Builder
 	for _, network := range o.Trusted {
 		fmt.Fprintf(&zones, "set_real_ip_from %s;\n", network)
@@ -107,21 +100,21 @@ func nginxConfig(plan []planned, o *Options, clients uint64) string {
 		o.IPv6Prefix, n, 16-n)
 	for _, p := range plan {
 		key := "$client"
-		if p.path != "" {
+		if p.Path != "" {
 			key += "_" + strings.ReplaceAll(p.name, "-", "_")
 			end := "$"
 			if p.isPrefix() {
 				end = ""
 			}
 			fmt.Fprintf(&zones, "map $uri %s { # a request without a value is not counted\n"+
-				"    \"~^%s%s\" $client;\n    default \"\";\n}\n", key, regexp.QuoteMeta(p.path), end)
+				"    \"~^%s%s\" $client;\n    default \"\";\n}\n", key, regexp.QuoteMeta(p.Path), end)
 		}
-		rate, _ := nginxLimit(p.limit)
+		rate, _ := nginxLimit(p.Limit)
 		fmt.Fprintf(&zones, "limit_req_zone %s zone=%s:%dm rate=%s;\n", key, p.name,
 			zoneMegabytes(clients), rate)
 		fmt.Fprintf(&limits, "limit_req zone=%s", p.name)
-		if p.limit.Burst > 1 {
-			fmt.Fprintf(&limits, " burst=%d", p.limit.Burst-1)
+		if p.Limit.Burst > 1 {
+			fmt.Fprintf(&limits, " burst=%d", p.Limit.Burst-1)
 		}
 		limits.WriteString(" nodelay;\n")
 	}
@@ -148,15 +141,15 @@ func (rep *Report) export() (text, file string, err error) {
 	case o.Export == "policy" && rep.Limit.Policy == nil:
 		why = rep.Limit.NoPolicy
 	case o.Export == "policy":
-		return bundle(rep.plan()), "policy.json", nil
+		return bundle(rep.Suggestion.plan(rep.Limit)), "policy.json", nil
 	case !slices.Equal(o.Keys, []string{"ip"}) || o.Cost.constant != 1:
 		why = "it needs --key ip and --cost 1"
 	case o.Export == "caddy":
-		return caddyfile(rep.plan(), o), "Caddyfile", nil
+		return caddyfile(rep.Suggestion.plan(rep.Limit), o), "Caddyfile", nil
 	case o.IPv6Prefix%8 != 0:
 		why = "it needs whole bytes in --ipv6-prefix, such as 48, 56 or 64"
 	default:
-		return nginxConfig(rep.plan(), o, rep.Keys), "nginx.conf", nil
+		return nginxConfig(rep.Suggestion.plan(rep.Limit), o, rep.Keys), "nginx.conf", nil
 	}
 	return "", "", fmt.Errorf("%s, so there is nothing for --export %s", why, o.Export)
 }

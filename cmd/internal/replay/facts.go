@@ -12,19 +12,25 @@ import (
 
 // fact is a part of a request that rules may look at and that a log may not have.
 type fact struct {
-	name   string                         // as in a policy
-	inLine func(*accesslog.Record) []byte // finds it in the request line, if it is there
-	fields []string                       // of a log that may have it
-	first  int                            // the index of the first of them in a record
-	rule   string                         // the first rule that looks at it, if there is one
-	seen   uint64                         // requests that have it
+	name   string   // as in a policy
+	fields []string // of a log that may have it
+	first  int      // the index of the first of them in a record
+	rule   string   // the first rule that looks at it, if there is one
+	seen   uint64   // requests that have it
 }
 
 // value returns the value in the request line, or else of the first field that a request has.
 func (f *fact) value(rec *accesslog.Record) []byte {
 	var v []byte
-	if f.inLine != nil {
-		v = f.inLine(rec)
+	switch f.name {
+	case "method":
+		v = rec.Method
+	case "header:Host":
+		v = rec.Host
+	case "path":
+		v = rec.Path
+	case "query":
+		v = rec.Query
 	}
 	for i := 0; len(v) == 0 && i < len(f.fields); i++ {
 		v = rec.Fields[f.first+i]
@@ -55,13 +61,8 @@ var methodFields = []string{
 // newFacts returns the facts of a policy.
 func newFacts(p *httplimit.Policy) []*fact {
 	facts := []*fact{
-		{name: "method", fields: methodFields,
-			inLine: func(rec *accesslog.Record) []byte { return rec.Method }},
-		{name: "header:Host", inLine: func(rec *accesslog.Record) []byte { return rec.Host }},
-		{name: "path", inLine: func(rec *accesslog.Record) []byte { return rec.Path }},
-		{name: "query", fields: []string{"cs-uri-query"},
-			inLine: func(rec *accesslog.Record) []byte { return rec.Query }},
-		{name: "ip:address"},
+		{name: "method", fields: methodFields}, {name: "header:Host"}, {name: "path"},
+		{name: "query", fields: []string{"cs-uri-query"}}, {name: "ip:address"},
 	}
 	for _, s := range p.Sets {
 		for r := range s.All() {

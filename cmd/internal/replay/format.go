@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -37,12 +38,15 @@ func plural[N integer](n N, one, many string) string {
 	return many
 }
 
+// zeros matches the end of a duration such as 1h0m0s, which is 1h.
+var zeros = regexp.MustCompile(`([hm])(0m)?0s$`)
+
 // durationText writes a duration to the second, or to the day if it has several days.
 func durationText(d time.Duration) string {
 	if d >= 3*day {
 		return grouped(uint64(d/day)) + " days"
 	}
-	return d.Round(time.Second).String()
+	return zeros.ReplaceAllString(d.Round(time.Second).String(), "$1")
 }
 
 // percent writes a fraction with one decimal. A fraction that would round to 0 or 1 is

@@ -60,11 +60,6 @@ it suggests one.
 The format of each file is detected, also in the lines of syslog, Docker and Kubernetes:
 Common and Combined Log Format, JSON, W3C, HAProxy, AWS, Envoy, Istio, APISIX, and logfmt.
 
-The client is the one that "tb-proxy" would find with the same --trusted-proxies: the
-peer or, behind trusted proxies, the last entry of X-Forwarded-For that is not a trusted
-proxy. A Combined line has X-Forwarded-For in quotes after the user agent. If a log has a
-list instead of the peer, the last entry counts as the peer.
-
 Exit status:
 
     0  The input was replayed.

@@ -2,7 +2,7 @@ package replay
 
 import (
 	"crypto/sha256"
-	"embed"
+	_ "embed" // of the files of the page
 	"encoding/base64"
 	"fmt"
 	"html/template"
@@ -13,22 +13,18 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/printable"
 )
 
-//go:embed page
-var pageFiles embed.FS
-
 var (
-	pageTemplate = template.Must(template.ParseFS(pageFiles, "page/index.html"))
-	pageStyle    = pagestyle.Style + pageFile("style.css")
-	pageScript   = pagestyle.Script + pageFile("script.js")
-)
+	//go:embed page/index.html
+	pageHTML string
+	//go:embed page/style.css
+	style string
+	//go:embed page/script.js
+	script string
 
-func pageFile(name string) string {
-	text, err := pageFiles.ReadFile("page/" + name)
-	if err != nil {
-		panic(err) // the directory is embedded
-	}
-	return string(text)
-}
+	pageTemplate = template.Must(template.New("page").Parse(pageHTML))
+	pageStyle    = pagestyle.Style + style
+	pageScript   = pagestyle.Script + script
+)
 
 // pageSecurity is the Content-Security-Policy of the page. It allows nothing but the script, the
 // style and the icon in the page, so a key from a hostile log cannot run or load anything.

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 )
 
 // hostile are users that try to break out of the page. Clients choose such names.
@@ -163,17 +162,6 @@ func TestThePageIsBounded(t *testing.T) {
 		keys := between(page, `<table id="clients"`, "</table>")
 		if rows := strings.Count(keys, "<tr"); rows != topKeys+1 || len(page) > 1<<20 {
 			t.Errorf("%d rows, %d bytes", rows, len(page))
-		}
-	}
-}
-
-func TestIntervals(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		time.Second: "second", 5 * time.Second: "5 seconds", time.Minute: "minute",
-		15 * time.Minute: "15 minutes", 3 * time.Hour: "3 hours", day: "day", 360 * day: "360 days",
-	} {
-		if got := interval(d); got != want {
-			t.Errorf("%v: %s, want %s", d, got, want)
 		}
 	}
 }

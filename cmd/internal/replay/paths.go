@@ -138,6 +138,7 @@ type PathLimit struct {
 	// all requests. Only then the limit is in the policy: another one would refuse hardly anything.
 	Stricter bool `json:"stricter"`
 
+	name  string // in a policy
 	found *suggest.Result
 }
 
@@ -164,7 +165,7 @@ func (s *Suggestion) findByPath(
 				})
 			}
 		}
-		s.Together, s.TogetherOneIn = s.together(all, found)
+		s.Together, s.TogetherOneIn = together(s.plan(all))
 		if float64(s.Together) <= o.Suggest.fraction*float64(len(found.Clients)) {
 			break
 		}
@@ -173,16 +174,12 @@ func (s *Suggestion) findByPath(
 	return all
 }
 
-// together returns how many clients are ever refused by the limit of all requests or by a stricter
-// one, as an estimate from one in oneIn. A client is refused first by a limit that would refuse it
-// alone, so these are the clients that a limit refuses by itself.
-func (s *Suggestion) together(all *Limit, found *suggest.Result) (clients, oneIn uint64) {
-	oneIn = 1
-	plan := []PathLimit{{Limit: all, found: found}}
-	for _, p := range s.Paths {
-		if p.Stricter {
-			plan, oneIn = append(plan, p), max(oneIn, p.found.OneIn)
-		}
+// together returns how many clients are ever refused by any limit of a plan, as an estimate from one
+// in oneIn. A client is refused first by a limit that would refuse it alone, so these are the
+// clients that a limit refuses by itself.
+func together(plan []PathLimit) (clients, oneIn uint64) {
+	for _, p := range plan {
+		oneIn = max(oneIn, p.found.OneIn)
 	}
 	refused := make(map[string]bool)
 	for _, p := range plan {
@@ -195,18 +192,18 @@ func (s *Suggestion) together(all *Limit, found *suggest.Result) (clients, oneIn
 	return uint64(len(refused)) * oneIn, oneIn
 }
 
-// plan returns the limit of all requests and the limits of the paths that are stricter.
-func (rep *Report) plan() []planned {
-	plan := []planned{{name: "suggested", limit: rep.Limit}}
-	for _, p := range rep.Suggestion.Paths {
+// plan returns the limit of all requests and the limits of the paths that are stricter, with names.
+func (s *Suggestion) plan(all *Limit) []PathLimit {
+	plan := []PathLimit{{name: "suggested", Limit: all, found: s.found}}
+	for _, p := range s.Paths {
 		if !p.Stricter {
 			continue
 		}
-		name := nameOf(p.Path)
-		for slices.ContainsFunc(plan, func(other planned) bool { return other.name == name }) {
-			name = fmt.Sprintf("%s-%d", name, len(plan))
+		p.name = nameOf(p.Path)
+		for slices.ContainsFunc(plan, func(other PathLimit) bool { return other.name == p.name }) {
+			p.name = fmt.Sprintf("%s-%d", p.name, len(plan))
 		}
-		plan = append(plan, planned{name, p.Path, p.Limit})
+		plan = append(plan, p)
 	}
 	return plan
 }

@@ -175,7 +175,7 @@ func TestNamesOfLimitsAreDistinct(t *testing.T) {
 		s.Paths = append(s.Paths, PathLimit{Path: path, Limit: l, Stricter: true})
 	}
 	s.Paths = append(s.Paths, PathLimit{Path: "/lax", Limit: rep.Limit})
-	p, err := cli.ParsePolicy([]byte(bundle(rep.plan())))
+	p, err := cli.ParsePolicy([]byte(bundle(s.plan(rep.Limit))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestNamesOfLimitsAreDistinct(t *testing.T) {
 		"b /b, b-7 /b-7, b-7-7 /b/, "; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	text := nginxConfig(rep.plan(), &Options{}, 20_000)
+	text := nginxConfig(s.plan(rep.Limit), &Options{}, 20_000)
 	for _, part := range []string{
 		"map $uri $client_api_3 { # a request without a value is not counted\n    \"~^/api/\" $client;\n",
 		"    \"~^/b-7$\" $client;\n", "    \"~^/a\\.pi/\" $client;\n",

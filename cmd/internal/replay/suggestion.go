@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/suggest"
@@ -32,6 +33,8 @@ type Suggestion struct {
 	// without --by-path.
 	Together      uint64 `json:"together,omitempty"`
 	TogetherOneIn uint64 `json:"together_one_in,omitempty"`
+
+	found *suggest.Result // of all requests
 }
 
 // RateBurst has the least burst with which at most the share of the clients is ever refused at a
@@ -112,11 +115,11 @@ func (m *suggestionMode) decide(p pending, text []byte) (granted bool, err error
 
 func (m *suggestionMode) fill(res *Result) {
 	rep := &res.Report
+	found := m.collector.Result()
 	s := &Suggestion{
-		Share: m.o.Suggest.fraction, Rates: []RateBurst{}, Paths: []PathLimit{},
+		Share: m.o.Suggest.fraction, Rates: []RateBurst{}, Paths: []PathLimit{}, found: found,
 	}
 	rep.Suggestion, rep.KeysExact = s, !m.tooMany
-	found := m.collector.Result()
 	rep.Keys = uint64(len(found.Clients)) * found.OneIn
 	m.fillKeys(rep, func(yield func(string, uint64) bool) {
 		for _, c := range found.Clients {
@@ -202,14 +205,16 @@ func (l *Limit) perMinute() float64 { return float64(l.Burst) + 60*l.rate.perSec
 // send most, and what the limit leaves of the busiest second.
 func (m *suggestionMode) fillClients(rep *Report, found *suggest.Result) {
 	l := rep.Limit
-	if n, known := found.RefusedIn(rep.Busiest.Second.Unix(), l.index, l.Burst); known {
-		*rep.Busiest.Left = max(0, *rep.Busiest.Left-n)
-	} else {
-		rep.Busiest.Left = nil
-	}
-	refused := make(map[*suggest.Client]uint64)
+	refused, second := make(map[*suggest.Client]uint64), rep.Busiest.Second.Unix()
 	for _, c := range found.Refused(l.index, l.Burst) {
-		refused[c] = found.RefusedOf(c, l.index, l.Burst)
+		found.EachRefused(c, l.index, l.Burst, func(t int64) {
+			if refused[c]++; t/int64(time.Second) == second && *rep.Busiest.Left > 0 {
+				*rep.Busiest.Left--
+			}
+		})
+	}
+	if l.Uncounted {
+		rep.Busiest.Left = nil
 	}
 	above := func(c *suggest.Client) uint64 { return max(found.Need(c, l.index), l.Burst) }
 	clients := slices.SortedFunc(slices.Values(found.Clients), func(a, b *suggest.Client) int {

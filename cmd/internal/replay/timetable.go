@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"fmt"
 	"time"
 )
 
@@ -32,7 +31,7 @@ func count[N integer](n N) cell { return cell{grouped(n), float64(n)} }
 // table returns the counts of a log that was decided or not.
 func (t *timeline) table(decided bool) timeTable {
 	table := timeTable{
-		Caption: "Requests in each " + interval(t.width()), Width: t.width().Seconds(),
+		Caption: "Requests in each " + durationText(t.width()), Width: t.width().Seconds(),
 		Refused: decided, Busiest: t.level > 0,
 	}
 	for n := t.lo; n <= t.hi; n++ {
@@ -43,21 +42,4 @@ func (t *timeline) table(decided bool) timeTable {
 		})
 	}
 	return table
-}
-
-// interval writes a duration in words if it is a whole number of a unit: minute, 15 minutes.
-func interval(d time.Duration) string {
-	for _, unit := range []struct {
-		name   string
-		length time.Duration
-	}{{"day", day}, {"hour", time.Hour}, {"minute", time.Minute}, {"second", time.Second}} {
-		switch n := d / unit.length; {
-		case d%unit.length != 0:
-		case n == 1:
-			return unit.name
-		default:
-			return fmt.Sprintf("%d %ss", n, unit.name)
-		}
-	}
-	return d.String()
 }

@@ -2,7 +2,6 @@ package suggest
 
 import (
 	"slices"
-	"time"
 )
 
 // Refusals returns, for each burst, how many clients are ever refused at a rate, and how many
@@ -24,37 +23,18 @@ func (r *Result) Refusals(rate int, bursts []uint64) (clients, requests []uint64
 	requests = make([]uint64, len(bursts))
 	for _, cl := range r.Clients {
 		for i, burst := range bursts {
-			r.eachRefused(cl, rate, burst, func(int64) { requests[i]++ })
+			r.EachRefused(cl, rate, burst, func(int64) { requests[i]++ })
 		}
 	}
 	return clients, requests
 }
 
-// RefusedOf returns how many requests of a client a burst refuses at a rate, 0 if the times of the
-// requests were not kept.
-func (r *Result) RefusedOf(cl *Client, rate int, burst uint64) (n uint64) {
-	r.eachRefused(cl, rate, burst, func(int64) { n++ })
-	return n
-}
-
-// RefusedIn returns how many requests of all clients in a second since 1970 a burst refuses at a
-// rate. It is not known if the times of the requests were not kept.
-func (r *Result) RefusedIn(second int64, rate int, burst uint64) (n int, known bool) {
-	for _, cl := range r.Clients {
-		r.eachRefused(cl, rate, burst, func(t int64) {
-			if t/int64(time.Second) == second {
-				n++
-			}
-		})
-	}
-	return n, r.timed
-}
-
-// eachRefused calls a function with the time of each request that a burst refuses.
+// EachRefused calls a function with the time of each request of a client that a burst refuses, in ns
+// since 1970. It calls none if the times of the requests were not kept.
 //
 // A late request is decided at the latest time. That is the own time of the bucket, or a request
 // was refused then, and this one is refused, too: see DESIGN.md here.
-func (r *Result) eachRefused(cl *Client, rate int, burst uint64, refused func(time int64)) {
+func (r *Result) EachRefused(cl *Client, rate int, burst uint64, refused func(time int64)) {
 	if !r.timed || r.Need(cl, rate) <= burst {
 		return
 	}
