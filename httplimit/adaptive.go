@@ -30,14 +30,14 @@ var unreadAdaptive = Adaptive{Min: -1}
 
 // adaptive reads the range of an adaptive rate.
 func (o *object) adaptive() (a Adaptive) {
-	before := o.errs.count
+	before := len(o.errs)
 	o.object("adaptive", func(c *object) {
 		for _, name := range []string{"min", "max", "target_p99"} {
 			c.require(name)
 		}
 		a = Adaptive{c.cost("min"), c.cost("max"), c.duration("target_p99")}
 	})
-	if o.errs.count > before {
+	if len(o.errs) > before {
 		return unreadAdaptive
 	}
 	return a
@@ -82,15 +82,11 @@ func (r *Rule) checkAdaptive(path string, errs *problems) {
 	}
 }
 
-// adaptive warns of a rate that does not adapt, or adapts for many clients at once.
+// adaptive warns of a rate that adapts for many clients at once.
 func (w *warner) adaptive(s *RuleSet, r *Rule, path string) {
-	path = field(field(path, "algorithm_config"), "adaptive")
-	switch {
-	case r.Adaptive == Adaptive{}:
-	case !s.enforces(r):
-		w.add(path, "has no effect in a shadow rule")
-	case len(r.Keys) > 0:
-		w.add(path, "changes the rate of all keys together, so the downstream gets up to max from "+
-			"each key: a rule without limit_keys bounds the sum")
+	if r.Adaptive != (Adaptive{}) && s.enforces(r) && len(r.Keys) > 0 {
+		w.add(field(field(path, "algorithm_config"), "adaptive"), "changes the rate of all keys "+
+			"together, so the downstream gets up to max from each key: a rule without limit_keys bounds "+
+			"the sum")
 	}
 }

@@ -61,10 +61,6 @@ func TestAdaptiveWarnings(t *testing.T) {
 	if got := strings.Join(p.Warnings(), "\n"); !strings.Contains(got, "all keys together") {
 		t.Error(got)
 	}
-	p.Sets[0].Rules[0].Shadow = true
-	if got := strings.Join(p.Warnings(), "\n"); !strings.Contains(got, "no effect in a shadow rule") {
-		t.Error(got)
-	}
 }
 
 // overload answers requests with the status for some intervals of the controller.

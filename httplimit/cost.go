@@ -74,26 +74,31 @@ func (c *Cost) check(path string, errs *problems) {
 	}
 }
 
+// costs warns of a rule at path that refuses every request, or whose costs a client chooses.
 func (w *warner) costs(r *Rule, path string) {
 	c, burst := r.Cost, float64(r.Limit.Capacity)
+	inResponse := newResponseCost(&c).inResponse
 	switch {
-	case c.isFixed():
-		if c.fallback() > burst {
-			w.add(field(path, "fixed_cost"), "is above burst, so the rule refuses every request")
-		}
+	case c.fallback() > burst && c.isFixed():
+		w.add(field(path, "fixed_cost"), "is above burst, so the rule refuses every request")
+	case c.fallback() > burst && inResponse:
+		w.add(field(path, "default_cost"), "is above burst, so the rule refuses every request")
+	case c.fallback() > burst:
+		w.add(field(path, "default_cost"), "is above burst, so the rule refuses every request without "+
+			"a valid cost")
+	case inResponse && c.Default == 0:
+		w.add(field(path, "default_cost"), "is not set, so a request takes 1 token until its response "+
+			"has ended: set it to the cost of a usual response")
+	}
+	if c.isFixed() || inResponse {
 		return
-	case newResponseCost(&c).inResponse:
-		w.estimates(r, path)
-		return
+	}
+	switch {
 	case c.Min > burst:
 		w.add(field(path, "min_cost"), "is above burst, so the rule refuses every request with a cost")
 	case c.fallback() < c.Min:
 		w.add(field(path, "default_cost"), "is below min_cost (%v < %v), so a request without a valid "+
 			"cost is cheaper than any other", c.fallback(), c.Min)
-	}
-	if c.fallback() > burst {
-		w.add(field(path, "default_cost"), "is above burst, so the rule refuses every request without "+
-			"a valid cost")
 	}
 	if c.Min == 0 || c.Max == 0 {
 		w.add(field(path, "cost_source"), "lets clients choose how many tokens a "+
@@ -136,24 +141,4 @@ func isCostSource(source string) bool {
 	kind, name, _ := strings.Cut(strings.TrimPrefix(source, "response:"), ":")
 	return partName.MatchString(name) &&
 		(kind == "header" || kind == "query" && !strings.HasPrefix(source, "response:"))
-}
-
-// estimates warns of the costs of a rule with its cost in the response.
-func (w *warner) estimates(r *Rule, path string) {
-	c, burst := r.Cost, float64(r.Limit.Capacity)
-	switch {
-	case c.Default == 0:
-		w.add(field(path, "default_cost"), "is not set, so a request takes 1 token until its response "+
-			"has ended: set it to the cost of a usual response")
-	case c.fallback() > burst:
-		w.add(field(path, "default_cost"), "is above burst, so the rule refuses every request")
-	case c.Min > burst:
-		w.add(field(path, "min_cost"), "is above burst, so every response puts its bucket into debt")
-	case c.fallback() < c.Min:
-		w.add(field(path, "default_cost"), "is below min_cost (%v < %v), so a response without a valid "+
-			"cost is cheaper than any other", c.fallback(), c.Min)
-	case c.Max > 0 && c.fallback() > c.Max:
-		w.add(field(path, "default_cost"), "is above max_cost (%v > %v), so every request takes more "+
-			"than its response can cost", c.fallback(), c.Max)
-	}
 }

@@ -23,9 +23,6 @@ const (
 // DefaultMaxWaiting is how many requests may wait at the same time if Policy.MaxWaiting is 0.
 const DefaultMaxWaiting = 1000
 
-// lentTokens is how many tokens every bucket lends at least: see cas.Limiter.Wait.
-const lentTokens = 2147
-
 // mostWaiting is the largest Policy.MaxWaiting.
 const mostWaiting = 1 << 20
 
@@ -73,35 +70,6 @@ func (p *Policy) checkWaiting(errs *problems) {
 	if p.MaxWaiting < 0 || p.MaxWaiting > mostWaiting {
 		errs.add("max_waiting", "must be a whole number, 1 to %d (got %d)", mostWaiting, p.MaxWaiting)
 	}
-}
-
-// delays warns of delays that a rule at path does not have.
-func (w *warner) delays(r *Rule, path string) {
-	path = field(path, "max_delay")
-	most := supplyTime(r.Limit, max(lentTokens, 2*float64(r.Limit.Capacity)))
-	switch {
-	case r.OnLimit == Refuse && r.MaxDelay > 0:
-		w.add(path, `has no effect without "on_limit": "delay"`)
-	case r.OnLimit == Delay && r.MaxDelay > most:
-		w.add(path, "may be too long: a bucket lends at least %d tokens and two bursts, which the rate "+
-			"supplies in %v (got %v)", lentTokens, most, r.MaxDelay)
-	}
-}
-
-// waiting warns of a bound without a rule that delays.
-func (w *warner) waiting() {
-	if w.policy.MaxWaiting == 0 {
-		return
-	}
-	for i := range w.policy.Sets {
-		s := &w.policy.Sets[i]
-		for r := range s.All() {
-			if r.OnLimit == Delay && s.enforces(r) {
-				return
-			}
-		}
-	}
-	w.add("max_waiting", "has no effect, because no enforced rule delays requests")
 }
 
 // supplyTime returns how long the rate takes to supply tokens, to the nearest nanosecond, so

@@ -21,9 +21,8 @@ const maxDepth = 16
 // reader reads a JSON document field by field. Unlike encoding/json into structs, it reports
 // every error with its path, and accepts neither unknown nor repeated fields.
 type reader struct {
-	dec      *json.Decoder
-	errs     problems
-	warnings problems
+	dec  *json.Decoder
+	errs problems
 }
 
 // object is a JSON object whose fields are taken one after the other.
@@ -142,10 +141,6 @@ func take[T any](o *object, name, want string) (v T, ok bool) {
 
 func (o *object) add(name, format string, args ...any) {
 	o.errs.add(field(o.path, name), format, args...)
-}
-
-func (o *object) warn(name, text string) {
-	o.warnings.add(field(o.path, name), "%s", text)
 }
 
 func (o *object) require(name string) {

@@ -53,7 +53,7 @@ func plain(p *Policy) Policy {
 		return r
 	}
 	out := *p
-	out.warnings, out.Sets = problems{}, nil
+	out.Sets = nil
 	for _, s := range p.Sets {
 		s.path = ""
 		var rules []Rule

@@ -27,7 +27,7 @@ func (c *call) findRules() {
 
 // collect adds the rules of each ladder that apply, or only the shadow rules among them. It
 // reports whether any rule applies.
-func (c *call) collect(ladders []ladder[*rule], shadowsOnly bool) (applied bool) {
+func (c *call) collect(ladders []ladder, shadowsOnly bool) (applied bool) {
 	for _, ladder := range ladders {
 		for _, g := range ladder {
 			if c.collectGroup(g, shadowsOnly) {

@@ -2,6 +2,7 @@ package httplimit
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/big"
 	"strconv"
@@ -24,9 +25,8 @@ var (
 //
 //	rules[1].algorithm_config.burst must be >= tokens_per_second (got 5, want >= 10)
 //
-// Of more than 100 errors, the others are a MoreErrors. It does not check that every key has an
-// extractor: ParsePolicyFor and New do. Policy.Warnings returns what is valid and probably not
-// meant.
+// It does not check that every key has an extractor: ParsePolicyFor and New do. Policy.Warnings
+// returns what is valid and probably not meant.
 func ParsePolicy(data []byte) (*Policy, error) {
 	return parsePolicy(data, func(p *Policy) problems { return p.check() })
 }
@@ -39,11 +39,10 @@ func parsePolicy(data []byte, check func(*Policy) problems) (*Policy, error) {
 	}
 	p := o.policy()
 	o.checkUnknown()
-	r.errs.addAll(check(p))
-	if err := r.errs.err(); err != nil {
+	r.errs = append(r.errs, check(p)...)
+	if err := errors.Join(r.errs...); err != nil {
 		return nil, fmt.Errorf("httplimit: policy:\n%w", err)
 	}
-	p.warnings = r.warnings
 	return p, nil
 }
 
@@ -84,8 +83,6 @@ func (o *object) bundle() {
 		if s, ok := take[string](o, name, "a string"); ok {
 			if _, err := time.Parse(time.RFC3339, s); err != nil {
 				o.add(name, "must be a time such as 2026-01-31T00:00:00Z (got %q)", s)
-			} else if name == "expires_at" {
-				o.warn(name, "is not enforced")
 			}
 		}
 	}
@@ -212,7 +209,6 @@ func (o *object) limit(smallBurst bool) tb.Limit {
 	name := "tokens_per_second"
 	switch {
 	case o.has(name) && o.has("rps"):
-		o.warn("rps", "is ignored, because there is tokens_per_second")
 		o.positive("rps")
 	case o.has("rps"):
 		name = "rps"
@@ -243,7 +239,7 @@ func (o *object) burst(rate *big.Rat, small bool) (capacity int, ok bool) {
 	if x == nil {
 		return 0, false
 	}
-	got, before := short(x), o.errs.count
+	got, before := short(x), len(o.errs)
 	if !x.IsInt() {
 		o.add("burst", "must be a whole number of tokens (got %s)", got)
 	}
@@ -255,7 +251,7 @@ func (o *object) burst(rate *big.Rat, small bool) (capacity int, ok bool) {
 	case x.Cmp(big.NewRat(tb.MaxCapacity, 1)) > 0:
 		o.add("burst", "must be at most %d (got %s)", tb.MaxCapacity, got)
 	}
-	return int(x.Num().Int64()), o.errs.count == before
+	return int(x.Num().Int64()), len(o.errs) == before
 }
 
 // exactDecimals is how many decimals a rate has at most if it is exact.

@@ -19,8 +19,6 @@ type Policy struct {
 	// MaxWaiting is how many requests may wait at the same time for rules that delay, up to 1<<20.
 	// 0 means DefaultMaxWaiting. At this bound, rules refuse instead of delaying.
 	MaxWaiting int
-
-	warnings problems // of the document
 }
 
 // Rules returns the policy that consists of these rules, for all requests.

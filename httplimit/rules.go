@@ -28,7 +28,7 @@ type set struct {
 	// Shadow rules must not change which enforced rules apply, but must apply where they would
 	// if they were enforced. So there are two arrangements: ladders has the enforced rules.
 	// withShadows has all rules, and collect takes only the shadow rules from it.
-	ladders, withShadows []ladder[*rule]
+	ladders, withShadows []ladder
 	fallback             []*rule
 	firstEnforced        *rule // nil if all rules are shadow rules
 }
@@ -58,9 +58,6 @@ type rule struct {
 	conditions []condition
 }
 
-// said returns what the policy says of the rule, and its name there.
-func (r *rule) said() (*Rule, string) { return &r.Rule, r.base }
-
 // identity is what two rules must have in common for the second to keep the buckets and counts of
 // the first.
 type identity struct {
@@ -82,7 +79,7 @@ func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
 		return nil, errors.New("the policy is nil: want one of Rules or ParsePolicy")
 	}
 	out, errs := l.arrange(p)
-	if err := errs.err(); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	for r, old := range out.successors(before) {
@@ -129,9 +126,9 @@ func (l *Limiter) arrange(p *Policy) (*compiled, problems) {
 			rules = rules[:fallbackAt:fallbackAt]
 		}
 		if slices.ContainsFunc(rules, isShadow) {
-			c.withShadows = newLadders(s.Evaluation, rules, (*rule).said)
+			c.withShadows = newLadders(s.Evaluation, rules)
 		}
-		c.ladders = newLadders(s.Evaluation, slices.DeleteFunc(rules, isShadow), (*rule).said)
+		c.ladders = newLadders(s.Evaluation, slices.DeleteFunc(rules, isShadow))
 		out.sets = append(out.sets, c)
 	}
 	return out, b.errs

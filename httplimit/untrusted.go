@@ -78,26 +78,3 @@ func (w *warner) isInvented(key string) bool {
 	kind, _, ok := strings.Cut(key, ":")
 	return ok && (kind == "header" || kind == "query" || kind == "jwt" && w.policy.UnverifiedJWT)
 }
-
-// names warns of header fields that many requests have lost before the limiter sees them.
-func (w *warner) names(r *Rule, path string) {
-	warn := func(name, path string) {
-		part, isHeader := strings.CutPrefix(name, "header:")
-		switch part = strings.ToLower(part); {
-		case !isHeader:
-		case strings.Contains(part, "_"):
-			w.add(path, "is dropped by many proxies, and by tb-proxy without --underscores-in-headers, "+
-				"because of the _ in its name (got %q)", name)
-		case part == "transfer-encoding" || part == "trailer":
-			w.add(path, "is never there, because net/http removes it (got %q)", name)
-		}
-	}
-	for i, k := range r.Keys {
-		warn(k, index(field(path, "limit_keys"), i))
-	}
-	for k := range r.sortedMatch() {
-		warn(k, field(field(path, "match"), k))
-	}
-	warn(r.Tiers.By, field(field(field(path, "algorithm_config"), "tiers"), "by"))
-	warn(r.Cost.Source, field(field(path, "algorithm_config"), "cost_source"))
-}

@@ -57,15 +57,10 @@ func checkName(name, path string, seen map[string]bool, errs *problems) {
 	seen[name] = true
 }
 
-// selectorPath is a path of a selector, and its field.
-type selectorPath struct{ field, text string }
-
-func (s *Selector) paths() []selectorPath {
-	return []selectorPath{{"pathExact", s.PathExact}, {"pathPrefix", s.PathPrefix}}
-}
-
 func (s *Selector) check(path string, errs *problems) {
-	for _, p := range s.paths() {
+	for _, p := range []struct{ field, text string }{
+		{"pathExact", s.PathExact}, {"pathPrefix", s.PathPrefix},
+	} {
 		if p.text != "" && p.text[0] != '/' {
 			errs.add(field(path, p.field), "must start with / (got %q)", p.text)
 		}

@@ -23,16 +23,6 @@ func ParsePolicyFile(name string, data []byte) (*httplimit.Policy, error) {
 	return p, err
 }
 
-// CountProblems returns how many errors err joins, those included that it only counts.
-func CountProblems(err error) int {
-	n := len(Problems(err))
-	var more httplimit.MoreErrors
-	if errors.As(err, &more) {
-		n += int(more) - 1
-	}
-	return n
-}
-
 // Problems returns the text of each error that err joins, with its path in the file.
 func Problems(err error) []string {
 	var joined interface{ Unwrap() []error }

@@ -36,10 +36,11 @@ func (c *Check) Run(ctx context.Context, std cli.IO) error {
 func report(w io.Writer, name string, data []byte) int {
 	policy, err := cli.ParsePolicy(data)
 	if err != nil {
-		for _, p := range cli.Problems(err) {
+		problems := cli.Problems(err)
+		for _, p := range problems {
 			fmt.Fprintf(w, "%s: error: %s\n", name, p)
 		}
-		return cli.CountProblems(err)
+		return len(problems)
 	}
 	warnings := policy.Warnings()
 	for _, text := range warnings {

@@ -191,7 +191,6 @@ func TestExplainRequestsWithTwoReadings(t *testing.T) {
 func TestCheckFindsPoliciesThatLimitNothing(t *testing.T) {
 	const jwt = `{"name": "a", "limit_keys": ["jwt:sub"], "algorithm_config": {"rps": 1, "burst": 5}}`
 	rules := func(rule string) string { return `"rules": [` + rule + `]` }
-	many := strings.Repeat(`{"x": 1},`, 1000) + `{"x": 1}`
 	for policy, want := range map[string]string{
 		`{"rules": []}`:    "error: rules must not be empty without fallback_limit",
 		`{"policies": []}`: "error: policies must not be empty",
@@ -201,7 +200,6 @@ func TestCheckFindsPoliciesThatLimitNothing(t *testing.T) {
 		strings.Replace(jwt, `"jwt:sub"`, `"header:k"`, 1):   "warning: limit_keys[0] is chosen",
 		`{"mode": "shadow", ` + rules(anyRule) + `}`:         "warning: rules limit nothing",
 		`{"policies": [{"spec": {` + rules(anyRule) + `}}]}`: "error: policies[0].id must not be empty",
-		`{` + rules(many) + `}`:                              "error: and 3904 more",
 	} {
 		var out bytes.Buffer
 		err := (&Check{Files: []string{"-"}}).Run(t.Context(), cli.IO{
@@ -210,9 +208,6 @@ func TestCheckFindsPoliciesThatLimitNothing(t *testing.T) {
 		if got := out.String(); !strings.Contains(got, "-: "+want) ||
 			(err == nil) != strings.HasPrefix(want, "warning") {
 			t.Errorf("%.100s: %v\n%s\nwant %s", policy, err, got, want)
-		}
-		if strings.HasSuffix(want, "more") && err.Error() != "-: 4004 errors" {
-			t.Error(err)
 		}
 	}
 }
