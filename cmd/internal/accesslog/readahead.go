@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"time"
 )
 
 // readAhead reads a log in the background, one block ahead. This costs little: a switch of
@@ -16,9 +15,6 @@ type readAhead struct {
 	err    error           // of the log, when blocks is closed
 
 	block, rest []byte // of which rest was not read yet
-
-	tick   <-chan time.Time // nil never ticks
-	onTick func() error
 }
 
 func newReadAhead(ctx context.Context, log io.Reader) *readAhead {
@@ -63,10 +59,6 @@ func (r *readAhead) Read(p []byte) (int, error) {
 			r.block, r.rest = block, block
 		case <-r.ctx.Done():
 			return 0, context.Cause(r.ctx)
-		case <-r.tick:
-			if err := r.onTick(); err != nil {
-				return 0, err
-			}
 		}
 	}
 	n := copy(p, r.rest)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 )
 
 // MaxLine is the longest line that a Reader accepts, in bytes without the line end. It bounds
@@ -17,10 +16,6 @@ const MaxLine = 1 << 20
 // bufferSize is the size of each of two read buffers, in bytes. Longer lines are copied. Of 32 KiB
 // to 256 KiB, the speed of a replay from a file grows until 128 KiB.
 const bufferSize = 128 << 10
-
-// probed is how many lines at the beginning of a log have Record.Forwarded in Combined although the
-// Schema does not ask for it: enough to show whether the log has it.
-const probed = 1000
 
 // byteOrderMark precedes UTF-8 in files of some Windows programs.
 const byteOrderMark = "\ufeff"
@@ -32,11 +27,10 @@ const excerpt = 60
 type Reader struct {
 	name  string
 	in    *bufio.Reader
-	ahead *readAhead // of which in is unpacked
-	long  []byte     // a line that is longer than the buffer
-	line  int64      // lines read so far
-	full  int64      // the ones that are not blank
-	other int64      // of them neither requests nor malformed
+	long  []byte // a line that is longer than the buffer
+	line  int64  // lines read so far
+	full  int64  // the ones that are not blank
+	other int64  // of them neither requests nor malformed
 	detector
 	forwarded bool // whether all lines have Record.Forwarded
 
@@ -68,14 +62,8 @@ func NewReader(ctx context.Context, name string, r io.Reader, s Schema) (*Reader
 	if err := detector.choose(begin); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return &Reader{name: name, in: lines, ahead: ahead, detector: detector, forwarded: s.Forwarded},
+	return &Reader{name: name, in: lines, detector: detector, forwarded: s.Forwarded},
 		nil
-}
-
-// OnTick has Next call a function at each tick at which it waits for more of the log. Next returns
-// an error of the function.
-func (r *Reader) OnTick(tick <-chan time.Time, call func() error) {
-	r.ahead.tick, r.ahead.onTick = tick, call
 }
 
 // Format returns the format of the log, which most of its first lines have.
@@ -106,7 +94,7 @@ func (r *Reader) Next(rec *Record) error {
 		}
 		switch {
 		case err == nil:
-			if r.forwarded || r.line <= probed {
+			if r.forwarded {
 				rec.findForwarded()
 			}
 			return nil

@@ -18,8 +18,8 @@ type Record struct {
 	// Peer is the peer of the connection as logged: an address, an address and a port, or
 	// a host name. Where the log has an X-Forwarded-For list instead, it is the list.
 	Peer []byte
-	// Forwarded is the X-Forwarded-For list of the request. In Combined, only the first thousand lines
-	// of a log have it unless Schema.Forwarded asks for all.
+	// Forwarded is the X-Forwarded-For list of the request. Combined has it only if Schema.Forwarded
+	// asks for it.
 	Forwarded []byte
 	// User is the user name as logged, which the server need not have checked.
 	User []byte

@@ -2,9 +2,12 @@ package replay
 
 import (
 	"fmt"
+	"iter"
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 )
 
 // Clients says what is remarkable about the clients of a log.
@@ -36,11 +39,11 @@ func privateNetwork(a netip.Addr) int {
 	return slices.IndexFunc(privateNetworks, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
-// fill counts the requests of clients, by the text of their address or network.
-func (c *Clients) fill(requests uint64, clients func(yield func(text string, n uint64) bool)) {
+// fill counts the requests of keys, of which a part is the client.
+func (c *Clients) fill(requests uint64, keys iter.Seq2[string, uint64], part int) {
 	var most, addresses uint64
-	for text, n := range clients {
-		address, _, _ := strings.Cut(text, "/")
+	for key, n := range keys {
+		address, _, _ := strings.Cut(compositekey.Parts(key)[part], "/")
 		if a, err := netip.ParseAddr(address); err == nil && privateNetwork(a) >= 0 {
 			addresses++
 			if c.Private += n; n > most {

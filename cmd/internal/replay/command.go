@@ -36,10 +36,9 @@ type Command struct {
 	MaxKeys   int      `default:"1048576" help:"${replay_max_keys}"`
 	Algorithm []string `placeholder:"LIST" help:"${replay_algorithm}"`
 
-	Follow bool   `help:"${replay_follow}"`
-	All    bool   `help:"${replay_all}"`
-	JSON   bool   `name:"json" help:"${replay_json}"`
-	HTML   string `name:"html" placeholder:"FILE" help:"${replay_html}"`
+	All  bool   `help:"${replay_all}"`
+	JSON bool   `name:"json" help:"${replay_json}"`
+	HTML string `name:"html" placeholder:"FILE" help:"${replay_html}"`
 
 	Sample bool `help:"${replay_sample}"`
 }
@@ -53,9 +52,6 @@ func (c *Command) Validate() error {
 		return errors.New("the name of a FILE is empty")
 	case !c.Sample && len(c.Files) == 0:
 		return errors.New("want a FILE to replay, - for standard input, or --sample")
-	case c.Follow && !slices.Equal(c.Files, []string{"-"}):
-		return errors.New("--follow: want - for standard input," +
-			" as in tail -F FILE | tb replay --follow -")
 	case strings.HasPrefix(c.HTML, "-"):
 		return fmt.Errorf("--html=%s: want the name of a file", c.HTML)
 	}
@@ -107,8 +103,6 @@ func (c *Command) options() (Options, error) {
 		return o, errors.New("want either --policy, or --html or --algorithm, and not both")
 	case !suggest && (c.ByPath || c.Export != nil):
 		return o, errors.New("--by-path and --export: want --suggest, and no limit")
-	case suggest && c.Follow:
-		return o, errors.New("--follow: want a limit or a policy")
 	case suggest && (burst || others):
 		return o, errors.New("want either --suggest, or --burst or --algorithm, and not both")
 	case suggest && rate:
@@ -145,20 +139,12 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	if err != nil {
 		return err
 	}
-	show := c.print
-	if c.Follow {
-		show = c.refresh
-		o.Follow = func(rep *Report) error { return c.refresh(rep, std.Stdout) }
-	}
 	res, err := Run(ctx, o, logs)
 	if res == nil {
 		return err
 	}
 	res.Report.Sample = c.Sample
-	switch {
-	case c.Follow:
-		res.Report.Interrupted = false // which is how it ends
-	case res.Report.Interrupted:
+	if res.Report.Interrupted {
 		err = errors.Join(err, errors.New("interrupted"))
 	}
 	if page != nil {
@@ -169,10 +155,10 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	}
 	// A broken pipe kills the process here.
 	if c.Export != nil {
-		return errors.Join(err, res.Report.checkNames(), show(&res.Report, std.Stderr),
+		return errors.Join(err, res.Report.checkNames(), c.print(&res.Report, std.Stderr),
 			res.Report.printExport(std.Stdout))
 	}
-	return errors.Join(err, res.Report.checkNames(), show(&res.Report, std.Stdout))
+	return errors.Join(err, res.Report.checkNames(), c.print(&res.Report, std.Stdout))
 }
 
 // sampleLines is the length of a generated log.

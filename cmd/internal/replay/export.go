@@ -7,10 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
-	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // isPrefix reports whether the path stands for all paths below it.
@@ -75,13 +73,12 @@ func caddyfile(plan []PathLimit, o *Options) string {
 
 // nginxLimit returns the rate of limit_req that is not below a limit: whole requests a second or a
 // minute. With nodelay, limit_req grants a request more at once than its burst.
-func nginxLimit(l *Limit) (rate string, limit tb.Limit) {
+func nginxLimit(l *Limit) string {
 	perSecond := l.rate.perSecond()
-	n, unit, per := int64(math.Ceil(perSecond*60)), "r/m", time.Minute
-	if perSecond == math.Trunc(perSecond) || n > 1000 {
-		n, unit, per = int64(math.Ceil(perSecond)), "r/s", time.Second
+	if perMinute := math.Ceil(60 * perSecond); perSecond != math.Trunc(perSecond) && perMinute <= 1000 {
+		return fmt.Sprint(perMinute, "r/m")
 	}
-	return fmt.Sprint(n, unit), tb.Limit{Capacity: int(l.Burst), Tokens: n, Per: per}
+	return fmt.Sprint(math.Ceil(perSecond), "r/s")
 }
 
 // nginxConfig returns the limits as a configuration of nginx, which it loads inside http, for a
@@ -109,9 +106,8 @@ func nginxConfig(plan []PathLimit, o *Options, clients uint64) string {
 			fmt.Fprintf(&zones, "map $uri %s { # a request without a value is not counted\n"+
 				"    \"~^%s%s\" $client;\n    default \"\";\n}\n", key, regexp.QuoteMeta(p.Path), end)
 		}
-		rate, _ := nginxLimit(p.Limit)
 		fmt.Fprintf(&zones, "limit_req_zone %s zone=%s:%dm rate=%s;\n", key, p.name,
-			zoneMegabytes(clients), rate)
+			zoneMegabytes(clients), nginxLimit(p.Limit))
 		fmt.Fprintf(&limits, "limit_req zone=%s", p.name)
 		if p.Limit.Burst > 1 {
 			fmt.Fprintf(&limits, " burst=%d", p.Limit.Burst-1)

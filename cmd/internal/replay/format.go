@@ -49,18 +49,8 @@ func durationText(d time.Duration) string {
 	return zeros.ReplaceAllString(d.Round(time.Second).String(), "$1")
 }
 
-// percent writes a fraction with one decimal. A fraction that would round to 0 or 1 is
-// written as a bound.
-func percent(fraction float64) string {
-	switch p := 100 * fraction; {
-	case p > 0 && p < 0.05:
-		return "< 0.1 %"
-	case p > 99.95 && p < 100:
-		return "> 99.9 %"
-	default:
-		return fmt.Sprintf("%.1f %%", p)
-	}
-}
+// percent writes a fraction with one decimal.
+func percent(fraction float64) string { return fmt.Sprintf("%.1f %%", 100*fraction) }
 
 // dateTime writes a time to the second.
 func dateTime(t time.Time) string { return t.Format(time.DateTime) }

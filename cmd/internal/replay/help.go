@@ -41,8 +41,6 @@ var Vars = kong.Vars{
 	"replay_algorithm": "Compare algorithms under the limit, in one pass: some of " +
 		strings.Join(algorithm.Names, ", ") + ".",
 
-	"replay_follow": "Print the report on standard input every two seconds, as in" +
-		" tail -F FILE | tb replay --follow -.",
 	"replay_all":  "Print all tables.",
 	"replay_json": "Print the report as JSON.",
 	"replay_html": "Also write a page with charts of the requests over time and, for a suggestion, of" +

@@ -1,10 +1,8 @@
 package replay
 
 import (
-	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 )
 
@@ -35,16 +33,7 @@ func findInputs(names []string, stdin io.Reader) (list []Input, err error) {
 			continue
 		}
 		found = append(found, info)
-		list = append(list, Input{name, func() (io.ReadCloser, error) { return openLog(name) }})
+		list = append(list, Input{name, func() (io.ReadCloser, error) { return os.Open(name) }})
 	}
 	return list, nil
-}
-
-// openLog opens a file. A directory is an error.
-func openLog(name string) (io.ReadCloser, error) {
-	if info, err := os.Stat(name); err == nil && info.IsDir() {
-		return nil, fmt.Errorf("%s: is a directory: want files, such as '%s'", name,
-			filepath.Join(name, "*"))
-	}
-	return os.Open(name)
 }

@@ -20,15 +20,3 @@ func TestFileNamedTwiceIsOneInput(t *testing.T) {
 		t.Errorf("%d inputs, %v; want stdin and a.log", len(list), err)
 	}
 }
-
-func TestDirectoryIsAnError(t *testing.T) {
-	dir := t.TempDir()
-	want := dir + ": is a directory: want files, such as '" + filepath.Join(dir, "*") + "'"
-	list, err := findInputs([]string{dir}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err = list[0].Open(); err == nil || err.Error() != want {
-		t.Errorf("error %v, want %s", err, want)
-	}
-}

@@ -1,11 +1,11 @@
 package replay
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/sketch"
-	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 )
 
 // keyed composes the keys and the costs of requests, for the modes with --key and --cost.
@@ -43,18 +43,12 @@ func (k *keyed) pack(rec *accesslog.Record, _ accesslog.Format) (key []byte, cos
 }
 
 // fillKeys fills in what the log lacks of keys and costs, and the clients with their requests.
-func (k *keyed) fillKeys(rep *Report, clients func(yield func(key string, requests uint64) bool)) {
+func (k *keyed) fillKeys(rep *Report, keys iter.Seq2[string, uint64]) {
 	for i, name := range k.keyer.names {
 		rep.Missing[name] = k.keyer.missing[i]
 	}
 	rep.CostStandIns = k.standIns
 	if part := slices.Index(k.keyer.names, "ip"); part >= 0 {
-		rep.Clients.fill(rep.Requests, func(yield func(string, uint64) bool) {
-			for key, n := range clients {
-				if !yield(compositekey.Parts(key)[part], n) {
-					return
-				}
-			}
-		})
+		rep.Clients.fill(rep.Requests, keys, part)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
 )
@@ -20,7 +19,6 @@ type merger struct {
 	schema  accesslog.Schema
 	sources []*source // all, in the order of the inputs
 	open    []*source // by their next requests, the earliest first
-	tick    <-chan time.Time
 }
 
 // source is an input of a merger.
@@ -42,11 +40,6 @@ type source struct {
 func (r *replayer) replayInputs(ctx context.Context, inputs []Input, o *Options) []error {
 	m := &merger{r: r, schema: o.Schema, o: o}
 	m.schema.Extra, m.schema.Forwarded = r.mode.fields(), len(o.Trusted) > 0
-	if o.Follow != nil {
-		ticker := time.NewTicker(refreshInterval)
-		defer ticker.Stop()
-		m.tick = ticker.C
-	}
 	for i, in := range inputs {
 		src := &source{input: in, order: i, file: File{Name: in.Name}, end: func() {}}
 		m.sources = append(m.sources, src)
@@ -105,20 +98,9 @@ func (m *merger) begin(ctx context.Context, src *source) error {
 	if src.reader, err = accesslog.NewReader(reading, src.input.Name, log, m.schema); err != nil {
 		return err
 	}
-	src.reader.OnTick(m.tick, m.report)
 	err = m.next(src)
 	src.start = src.rec.Time
 	return err
-}
-
-// report decides the requests so far and reports them.
-func (m *merger) report() error {
-	if err := m.r.pass(m.r.queue.len()); err != nil {
-		return err
-	}
-	soFar := m.r.result()
-	m.addFiles(&soFar.Report)
-	return m.o.Follow(&soFar.Report)
 }
 
 // finish closes a source after its last request. The error is io.EOF, or why there are no more.
@@ -140,8 +122,13 @@ func (m *merger) close() (errs []error) {
 	for _, src := range m.open {
 		src.end()
 	}
-	m.addFiles(&m.r.report)
 	for _, src := range m.sources {
+		if src.reader != nil {
+			src.file.Lines, src.file.Format = src.reader.Lines(), src.reader.Format()
+			src.file.Others = src.reader.Others()
+			m.r.report.hint = cmp.Or(m.r.report.hint, src.reader.Hint())
+			m.r.report.Files = append(m.r.report.Files, src.file)
+		}
 		if f := &src.file; src.err == nil && 2*f.Malformed > f.Lines {
 			src.err = fmt.Errorf("%s: %d of %d lines are malformed, for example %w", f.Name,
 				f.Malformed, f.Lines, src.malformed)
@@ -152,18 +139,6 @@ func (m *merger) close() (errs []error) {
 		errs = append(errs, src.err)
 	}
 	return errs
-}
-
-// addFiles adds the sources that were opened.
-func (m *merger) addFiles(rep *Report) {
-	for _, src := range m.sources {
-		if src.reader != nil {
-			src.file.Lines, src.file.Format = src.reader.Lines(), src.reader.Format()
-			src.file.Others = src.reader.Others()
-			rep.hint = cmp.Or(rep.hint, src.reader.Hint())
-			rep.Files = append(rep.Files, src.file)
-		}
-	}
 }
 
 // maxShown is how many malformed lines a report quotes: enough to see the reason, and few

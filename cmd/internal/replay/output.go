@@ -6,42 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
-
-	"github.com/seed-181794aa/ratelimit/cmd/internal/printable"
 )
-
-// refreshInterval is how often a replay that follows standard input reports.
-const refreshInterval = 2 * time.Second
-
-// refresh prints the report on a log that is followed: in a terminal over the report before, and
-// otherwise after it.
-func (c *Command) refresh(rep *Report, stdout io.Writer) error {
-	before, plain := "\n", stdout
-	if w, ok := stdout.(printable.Writer); ok {
-		plain = w.Writer // which does not escape controls
-	}
-	if isTerminal(plain) {
-		const home, clear = "\x1b[H", "\x1b[2J\x1b[3J"
-		before = home + clear
-	}
-	if !c.JSON {
-		if _, err := io.WriteString(plain, before); err != nil {
-			return err
-		}
-	}
-	return c.print(rep, stdout)
-}
-
-// isTerminal reports whether w is a terminal, or another device that shows characters.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
 
 // print writes the report as text or JSON.
 func (c *Command) print(rep *Report, stdout io.Writer) error {

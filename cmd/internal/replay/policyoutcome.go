@@ -94,16 +94,13 @@ func (o *PolicyOutcome) write(b *strings.Builder) {
 			percent(share(r.Refused, r.Granted+r.Refused)), grouped(r.KeysRefused), mode, r.Rule)
 	}
 	table.Flush()
+	b.WriteString("\nRefused most:\n\n")
+	fmt.Fprintln(table, "refused\trule\t  key")
 	for _, r := range o.Rules {
-		if len(r.Top) == 0 {
-			continue
-		}
-		fmt.Fprintf(b, "\nRefused most by %s:\n\n", r.Rule)
-		table := columns(b)
-		fmt.Fprintln(table, "refused\t  key")
 		for _, k := range r.Top {
-			fmt.Fprintf(table, "%s\t  %s\n", atLeast(k.Partial)+grouped(k.Refused), shorten(k.Key, 100))
+			fmt.Fprintf(table, "%s\t%s\t  %s\n", atLeast(k.Partial)+grouped(k.Refused), r.Rule,
+				shorten(k.Key, 100))
 		}
-		table.Flush()
 	}
+	table.Flush()
 }

@@ -44,9 +44,6 @@ type Options struct {
 	Picture bool
 	// All makes the text have all tables.
 	All bool
-	// Follow gets the report so far every two seconds, unless it is nil. An error ends the replay.
-	// There is one input then, and no suggestion.
-	Follow func(*Report) error
 }
 
 // Result is the outcome of a replay: the Report, and what the page shows besides it.

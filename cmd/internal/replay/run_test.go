@@ -111,5 +111,3 @@ func sampled(lines int) Input {
 		return io.NopCloser(samplelog.New(lines)), nil
 	}}
 }
-
-var emptySchema accesslog.Schema
