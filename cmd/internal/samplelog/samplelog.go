@@ -9,85 +9,85 @@
 package samplelog
 
 import (
-	"container/heap"
+	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
 	"net/netip"
-	"strconv"
+	"slices"
 	"time"
 )
 
-// MinLines and MaxLines are the shortest and the longest log. A shorter one has too few visits
-// to cover a day. In a longer one an attack would take too long and too much memory: with
-// MaxLines lines it takes about 5 hours and 100 MB.
-const (
-	MinLines = 1_000
-	MaxLines = 10_000_000
-)
-
-// logStart is when the log starts. The log covers about a day.
+// logStart is when the log starts.
 var logStart = time.Date(2025, time.March, 10, 0, 0, 0, 0, time.UTC)
 
-// request is a request in progress. Times are in seconds since logStart.
+// New returns a log of that many lines, which takes about 200 bytes of memory for each. With 1,000
+// lines or more it covers about a day.
+func New(lines int) io.Reader {
+	rng := rand.New(rand.NewPCG(2025, 3))
+	s := site{rng: rng, visitors: rand.NewZipf(rng, 1.2, 8, uint64(49+lines/40))}
+	s.generate(lines)
+	slices.SortFunc(s.requests, func(a, b request) int { return cmp.Compare(a.end, b.end) })
+	var log bytes.Buffer
+	for _, r := range s.requests[:lines] {
+		start := logStart.Add(time.Duration(r.start * float64(time.Second)))
+		fmt.Fprintf(&log, "%s - - [%s] %s \"-\" \"%s\"\n", r.client.addr,
+			start.Format("02/Jan/2006:15:04:05 -0700"), r.page, r.client.agent)
+	}
+	return &log
+}
+
+// site generates requests in the order of their visits.
+type site struct {
+	rng      *rand.Rand
+	visitors *rand.Zipf
+	now      float64 // in seconds since logStart
+	requests []request
+}
+
+// request is a request of a client. Its times are in seconds since logStart.
 type request struct {
 	start, end float64
 	client     client
-	page       page
+	page       string // the request line, and the status and the size of the response
 }
 
-// Log generates a log as it is read. It implements io.Reader. Requests are generated in the order
-// of their start and written in the order of their end.
-type Log struct {
-	rng       *rand.Rand
-	visitors  *rand.Zipf
-	lines     int     // not yet written
-	perAttack int     // lines
-	pace      float64 // visits a second, on average over the day
-	now       float64
-	attacks   []attack // not yet begun
-	pending   pending  // at most the requests of a few visits, crawls and attacks
-	buf       []byte   // lines not yet read
-}
-
-// attack is a series of attempts to log in: a rate a second from a start, by a client that has a
-// new address of its network each time, or not.
-type attack struct {
-	start, rate float64
-	network     bool
-}
-
-// New returns a log of that many lines. From MinLines to MaxLines it covers about a day.
-func New(lines int) *Log {
+// generate adds requests until that many have ended.
+func (s *site) generate(lines int) {
 	// A visit is about six requests, and visits are four fifths of the log.
 	const perVisit = 7.5
-	rng := rand.New(rand.NewPCG(2025, 3))
-	clients := uint64(50 + lines/40)
-	return &Log{
-		rng:       rng,
-		visitors:  rand.NewZipf(rng, 1.2, 8, clients-1),
-		lines:     lines,
-		perAttack: lines / 20,
-		pace:      float64(lines) / perVisit / (24 * time.Hour).Seconds(),
-		attacks:   []attack{{10.3 * 3600, 40, false}, {16.8 * 3600, 25, true}},
+	pace := float64(lines) / perVisit / (24 * time.Hour).Seconds() // visits a second in a day
+	// An attack has a start and a rate a second, and perhaps a new address of a network each time.
+	attacks := []struct {
+		start, rate float64
+		rotates     bool
+	}{{10.3 * 3600, 40, false}, {16.8 * 3600, 25, true}}
+	for len(s.requests) < lines || s.ended() < lines {
+		s.now += s.rng.ExpFloat64() / (pace * rhythm(s.now))
+		if len(attacks) > 0 && s.now > attacks[0].start {
+			s.attack(lines/20, attacks[0].rate, attacks[0].rotates)
+			attacks = attacks[1:]
+		}
+		const crawls = 0.01 // of all visits
+		if s.rng.Float64() < crawls {
+			s.crawl()
+		} else {
+			s.visit()
+		}
 	}
 }
 
-// step adds the requests of the next visit or crawl, and of an attack that begins before it.
-func (l *Log) step() {
-	l.now += l.rng.ExpFloat64() / (l.pace * rhythm(l.now))
-	if len(l.attacks) > 0 && l.now > l.attacks[0].start {
-		l.attack(l.attacks[0])
-		l.attacks = l.attacks[1:]
+// ended returns how many requests have ended.
+func (s *site) ended() (n int) {
+	for _, r := range s.requests {
+		if r.end <= s.now {
+			n++
+		}
 	}
-	const crawls = 0.01 // of all visits
-	if l.rng.Float64() < crawls {
-		l.crawl()
-	} else {
-		l.visit()
-	}
+	return n
 }
 
 // rhythm returns how busy the site is at a time, 1 on average. It is quietest before dawn.
@@ -97,90 +97,41 @@ func rhythm(second float64) float64 {
 }
 
 // visit loads a page and, within a second or two, the files that it needs.
-func (l *Log) visit() {
-	c := visitor(l.visitors.Uint64())
-	l.request(l.now, c, pages[l.rng.IntN(len(pages))])
-	start := l.now + 0.1
-	for range 2 + l.rng.IntN(7) {
-		start += l.rng.ExpFloat64() * 0.15
-		l.request(start, c, assets[l.rng.IntN(len(assets))])
+func (s *site) visit() {
+	c := visitor(s.visitors.Uint64())
+	s.request(s.now, c, pages[s.rng.IntN(len(pages))])
+	start := s.now + 0.1
+	for range 2 + s.rng.IntN(7) {
+		start += s.rng.ExpFloat64() * 0.15
+		s.request(start, c, assets[s.rng.IntN(len(assets))])
 	}
 }
 
 // crawl fetches pages at a steady pace.
-func (l *Log) crawl() {
-	c := crawlers[l.rng.IntN(len(crawlers))]
-	interval := 0.1 + l.rng.Float64()
-	for i := range 20 + l.rng.IntN(150) {
-		l.request(l.now+float64(i)*interval, c, pages[l.rng.IntN(len(pages))])
+func (s *site) crawl() {
+	c := crawlers[s.rng.IntN(len(crawlers))]
+	interval := 0.1 + s.rng.Float64()
+	for i := range 20 + s.rng.IntN(150) {
+		s.request(s.now+float64(i)*interval, c, pages[s.rng.IntN(len(pages))])
 	}
 }
 
-func (l *Log) attack(a attack) {
-	for i := range l.perAttack {
+// attack is a series of failed attempts to log in.
+func (s *site) attack(requests int, rate float64, rotates bool) {
+	for i := range requests {
 		c := attacker
-		if a.network {
-			c = rotating(l.rng.Uint64())
+		if rotates {
+			c = client{ipv6(0xbad0_0000, s.rng.Uint64()), "curl/8.12.1"}
 		}
-		l.request(l.now+float64(i)/a.rate, c, login)
+		s.request(s.now+float64(i)/rate, c, `"POST /login HTTP/1.1" 401 512`)
 	}
 }
 
 // request adds a request. Most requests take 20 ms, one in eight takes a tenth of a second
 // more, and a few take seconds, which makes lines step back in time.
-func (l *Log) request(start float64, c client, p page) {
-	took := 0.02 + math.Pow(l.rng.Float64(), 16)*l.rng.ExpFloat64()
-	heap.Push(&l.pending, request{start: start, end: start + took, client: c, page: p})
-}
-
-// nextEnded returns the request that ends next.
-func (l *Log) nextEnded() request {
-	for len(l.pending) == 0 || l.pending[0].end > l.now {
-		l.step()
-	}
-	return heap.Pop(&l.pending).(request)
-}
-
-// pending is a heap of requests by their end, a heap.Interface.
-type pending []request
-
-func (p pending) Len() int           { return len(p) }
-func (p pending) Less(i, j int) bool { return p[i].end < p[j].end }
-func (p pending) Swap(i, j int)      { p[i], p[j] = p[j], p[i] }
-func (p *pending) Push(r any)        { *p = append(*p, r.(request)) }
-func (p *pending) Pop() any {
-	last := len(*p) - 1
-	r := (*p)[last]
-	*p = (*p)[:last]
-	return r
-}
-
-// Read generates as many lines as it takes to fill p.
-func (l *Log) Read(p []byte) (int, error) {
-	for len(l.buf) < len(p) && l.lines > 0 {
-		l.buf = appendLine(l.buf, l.nextEnded())
-		l.lines--
-	}
-	if len(l.buf) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(p, l.buf)
-	l.buf = l.buf[:copy(l.buf, l.buf[n:])]
-	return n, nil
-}
-
-// appendLine appends a request in Combined Log Format.
-func appendLine(b []byte, r request) []byte {
-	b = r.client.addr.AppendTo(b)
-	b = append(b, " - - ["...)
-	start := logStart.Add(time.Duration(r.start * float64(time.Second)))
-	b = start.AppendFormat(b, "02/Jan/2006:15:04:05 -0700")
-	size := "-" // a response without a body
-	if r.page.size > 0 {
-		size = strconv.Itoa(r.page.size)
-	}
-	return fmt.Appendf(b, "] \"%s HTTP/1.1\" %d %s \"-\" \"%s\"\n",
-		r.page.request, r.page.status, size, r.client.agent)
+func (s *site) request(start float64, c client, page string) {
+	took := 0.02 + math.Pow(s.rng.Float64(), 16)*s.rng.ExpFloat64()
+	s.requests = append(s.requests, request{start, start + took, c, page})
 }
 
 // client is the sender of a request.
@@ -211,47 +162,36 @@ var agents = []string{
 // visitor returns visitor n. Visitor 0 is the most frequent one, and every third has IPv6. The
 // multiplier, 2³² divided by the golden ratio, scatters the addresses.
 func visitor(n uint64) client {
-	agent := agents[n%uint64(len(agents))]
-	if n%3 != 0 {
-		a := [4]byte{10}
-		binary.BigEndian.PutUint32(a[:], 10<<24|uint32(n*2654435761)>>8)
-		return client{netip.AddrFrom4(a), agent}
+	scattered, agent := uint32(n*2654435761), agents[n%uint64(len(agents))]
+	if n%3 == 0 {
+		return client{ipv6(scattered, 1), agent}
 	}
+	var a [4]byte
+	binary.BigEndian.PutUint32(a[:], 10<<24|scattered>>8)
+	return client{netip.AddrFrom4(a), agent}
+}
+
+// ipv6 returns an address in a network.
+func ipv6(network uint32, host uint64) netip.Addr {
 	a := [16]byte{0x20, 0x01, 0x0d, 0xb8}
-	binary.BigEndian.PutUint32(a[4:], uint32(n*2654435761))
-	a[15] = 1
-	return client{netip.AddrFrom16(a), agent}
+	binary.BigEndian.PutUint32(a[4:], network)
+	binary.BigEndian.PutUint64(a[8:], host)
+	return netip.AddrFrom16(a)
 }
 
-// rotating returns a client at address n of a network.
-func rotating(n uint64) client {
-	a := [16]byte{0x20, 0x01, 0x0d, 0xb8, 0xba, 0xd0}
-	binary.BigEndian.PutUint64(a[8:], n)
-	return client{netip.AddrFrom16(a), "curl/8.12.1"}
-}
-
-// page is a request line and the response to it.
-type page struct {
-	request string
-	status  int
-	size    int
-}
-
-// login is the failed request of the attackers.
-var login = page{"POST /login", 401, 512}
-
-// pages are the pages that visitors and crawlers request.
-var pages = []page{
-	{"GET /", 200, 14_210}, {"GET /about", 200, 8_430}, {"GET /news", 200, 23_876},
-	{"GET /news?page=2", 200, 22_954}, {"GET /products", 200, 41_332},
-	{"GET /products/42", 200, 18_077}, {"GET /search?q=token+bucket", 200, 9_911},
-	{"GET /login", 200, 3_120}, {"GET /old-page", 404, 1_240}, {"GET /blog", 301, 0},
+// pages are the pages that visitors and crawlers request, as they are in the log.
+var pages = []string{
+	`"GET / HTTP/1.1" 200 14210`, `"GET /about HTTP/1.1" 200 8430`,
+	`"GET /news HTTP/1.1" 200 23876`, `"GET /news?page=2 HTTP/1.1" 200 22954`,
+	`"GET /products HTTP/1.1" 200 41332`, `"GET /products/42 HTTP/1.1" 200 18077`,
+	`"GET /search?q=token+bucket HTTP/1.1" 200 9911`, `"GET /login HTTP/1.1" 200 3120`,
+	`"GET /old-page HTTP/1.1" 404 1240`, `"GET /blog HTTP/1.1" 301 -`,
 }
 
 // assets are the files that a browser fetches with a page.
-var assets = []page{
-	{"GET /static/site.css", 200, 31_004}, {"GET /static/site.js", 200, 88_412},
-	{"GET /static/logo.svg", 200, 4_410}, {"GET /static/site.css", 304, 0},
-	{"GET /static/font.woff2", 200, 48_256}, {"GET /images/header.jpg", 200, 203_771},
-	{"GET /images/photo.jpg", 200, 171_717}, {"GET /favicon.ico", 200, 5_430},
+var assets = []string{
+	`"GET /static/site.css HTTP/1.1" 200 31004`, `"GET /static/site.js HTTP/1.1" 200 88412`,
+	`"GET /static/logo.svg HTTP/1.1" 200 4410`, `"GET /static/site.css HTTP/1.1" 304 -`,
+	`"GET /static/font.woff2 HTTP/1.1" 200 48256`, `"GET /images/header.jpg HTTP/1.1" 200 203771`,
+	`"GET /images/photo.jpg HTTP/1.1" 200 171717`, `"GET /favicon.ico HTTP/1.1" 200 5430`,
 }
