@@ -41,7 +41,8 @@ type pending struct {
 	mu       sync.Mutex
 	queues   map[string]*queue // of one bucket, by key; nil if each call has a batch of its own
 	shared   bool              // a batch may have several buckets
-	flushes  int               // that are running
+	flushes  int               // that are running, each with a command
+	ended    sync.WaitGroup    // when none is running
 	starting bool              // a flush will soon take the queues that are ready
 	met      bool              // the last call but one had company
 
@@ -95,38 +96,24 @@ func (l *shared) join(c *call) (alone bool, err error) {
 }
 
 // begin reports whether a flush has to begin. Otherwise another one takes the next queue that is
-// ready, or as many commands as possible are under way: then the first that ends dispatches. The
-// lock of pending is held.
+// ready: it has begun and not taken any, or as many as possible are running, which end only when no
+// queue is ready. The lock of pending is held.
 func (l *shared) begin() bool {
 	s := &l.pending
-	if s.shared && (s.starting || s.flushes >= maxShared) {
+	if s.shared && (s.starting || s.flushes >= maxShared) || s.flushes >= maxInFlight {
 		return false
 	}
-	select {
-	case l.inFlight <- struct{}{}:
-		s.flushes++
-		s.starting = true
-		return true
-	default:
-		return false
-	}
+	s.flushes++
+	s.starting = true
+	s.ended.Add(1)
+	return true
 }
 
-// dispatch starts a flush if one has to begin. The lock of pending is held.
-func (l *shared) dispatch() {
-	if l.begin() {
-		go l.flush() // the client may not return in time
-	}
-}
-
-// release gives back a place in flight, to a queue that is ready if there is one.
-func (l *shared) release() {
-	<-l.inFlight
-	l.pending.mu.Lock()
-	defer l.pending.mu.Unlock()
-	if l.pending.first != nil {
-		l.dispatch()
-	}
+// running returns how many flushes are running.
+func (s *pending) running() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.flushes
 }
 
 // flush sends batches as long as calls wait.
@@ -145,11 +132,12 @@ func (l *shared) sendAll(b *batch, filled bool) {
 	for ; filled; filled = l.fill(b) {
 		l.send(context.Background(), b)
 		if b.calls > 1 {
+			b.wake()
 			runtime.Gosched()
 		}
 	}
 	batchPool.Put(b)
-	l.release()
+	l.pending.ended.Done()
 }
 
 // flushAlone is flush in the goroutine of a lone caller, which the client lets return
@@ -168,8 +156,10 @@ func (l *shared) flushAlone() {
 	}
 }
 
-// fill moves calls that wait into the next batch. If none waits, it reports false.
+// fill moves calls that wait into the next batch. If none waits, it reports false. The callers of
+// the last batch return after it, so that their next calls do not meet a flush that has ended.
 func (l *shared) fill(b *batch) bool {
+	defer b.wake()
 	s := &l.pending
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,8 +190,8 @@ func (l *shared) fill(b *batch) bool {
 		s.flushes--
 		return false
 	}
-	if s.first != nil && s.shared {
-		l.dispatch() // this flush will return
+	if s.first != nil && s.shared && l.begin() {
+		go l.flush() // the client may not return in time
 	}
 	return true
 }

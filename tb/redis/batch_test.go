@@ -228,12 +228,8 @@ func TestCallsEndInAnyOrder(t *testing.T) {
 	}
 }
 
-// filled returns a batch of calls on the key "a". A flush of calls before could take them, so it
-// waits until none is running.
+// filled returns a batch of calls on the key "a".
 func (l *Limiter) filled(calls ...*call) *batch {
-	for l.Stats().InFlight > 0 {
-		runtime.Gosched()
-	}
 	l.pending.mu.Lock()
 	for _, c := range calls {
 		c.node, c.parts[0].limiter, c.parts[0].layout = &l.nodes[0], l.shared, l.layout.Load()

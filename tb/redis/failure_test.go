@@ -99,19 +99,6 @@ func TestCallsBeyondTheBoundWait(t *testing.T) {
 	}
 }
 
-// A command may end just when a call has found all places taken.
-func TestPlaceThatIsFreeIsTaken(t *testing.T) {
-	c := crowd{l: newLimiter(t, dial(t, redistest.Start(t)), slow), key: "a"}
-	for range maxInFlight {
-		c.l.inFlight <- struct{}{}
-	}
-	o := c.join(t.Context(), 3)
-	for range maxInFlight {
-		c.l.release()
-	}
-	wantOutcome(t, o, granted(7))
-}
-
 // The server's clock is set forward by ten minutes: the deadline of a call has long passed there.
 func TestStepOfTheClockCostsOneCommand(t *testing.T) {
 	l := newLimiter(t, dial(t, redistest.Start(t)), slow)

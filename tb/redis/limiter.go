@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"hash/maphash"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -38,18 +37,16 @@ var _ tb.Limiter = (*Limiter)(nil)
 // shared is what the limiters of all tiers have in common.
 type shared struct {
 	settings
-	client   rueidis.Client
-	script   *script
-	start    time.Time // of local times
-	cluster  bool
-	nodes    [ranges]node // without a cluster, only the first one
-	pending  pending
-	denials  denials
-	leases   *leases       // nil without leases
-	inFlight chan struct{} // has an element for each command under way
-	closed   atomic.Bool
-	closing  sync.Once
-	counts   counts
+	client  rueidis.Client
+	script  *script
+	start   time.Time // of local times
+	cluster bool
+	nodes   [ranges]node // without a cluster, only the first one
+	pending pending
+	denials denials
+	leases  *leases // nil without leases
+	closed  atomic.Bool
+	counts  counts
 }
 
 // New returns a limiter with a bucket of the given limit for each key. It sends nothing to Redis.
@@ -68,8 +65,7 @@ func New(client rueidis.Client, limit tb.Limit, opts ...Option) (*Limiter, error
 	}
 	x := &shared{
 		settings: s, client: client, script: buckets, start: time.Now(),
-		inFlight: make(chan struct{}, maxInFlight), counts: newCounts(),
-		cluster: client.Mode() == rueidis.ClientModeCluster,
+		counts: newCounts(), cluster: client.Mode() == rueidis.ClientModeCluster,
 	}
 	l, err := x.tier(limit)
 	if err != nil {
@@ -209,16 +205,11 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 // Close gives back what the leases have left, and makes all further calls fail with ErrClosed. It
 // waits for the commands that are under way, as long as the client waits for them.
 func (l *Limiter) Close() {
-	l.closing.Do(func() {
-		l.leases.close()
-		l.closed.Store(true)
-		for range maxInFlight {
-			l.inFlight <- struct{}{}
-		}
-		for range maxInFlight {
-			<-l.inFlight
-		}
-	})
+	l.leases.close()
+	l.pending.mu.Lock() // a call that has found the limiter open has joined
+	l.closed.Store(true)
+	l.pending.mu.Unlock()
+	l.pending.ended.Wait()
 }
 
 // result is an outcome, and what a charge needs to know of it.

@@ -12,7 +12,7 @@ type batch struct {
 	queues  []*queue // all with calls in the batch
 	entries []entry  // of the command
 	calls   int      // in the command
-	woken   []*call
+	woken   []*call  // decided, by callers that wait
 
 	names    []string
 	argument []byte
@@ -62,11 +62,12 @@ func (l *shared) send(ctx context.Context, b *batch) {
 }
 
 // prune keeps the calls whose callers still wait at a local time, and reports whether there are
-// any.
+// any. The callers of the others return before the next command.
 func (l *shared) prune(b *batch, local int64) bool {
 	l.finish(b, func(c *call) (bool, error) {
 		return c.stage == left || c.deadline <= local, timedOut()
 	})
+	b.wake()
 	b.entries, b.calls = b.entries[:0], 0
 	for _, q := range b.queues {
 		b.calls += len(q.batched)
@@ -197,8 +198,8 @@ func (l *shared) fail(b *batch, err error) {
 	l.finish(b, func(*call) (bool, error) { return true, err })
 }
 
-// finish decides the calls for which decide returns true, with its error, and lets their callers
-// return. decide is called with the lock of pending held.
+// finish decides the calls for which decide returns true, with its error. Their callers return
+// after wake. decide is called with the lock of pending held.
 func (l *shared) finish(b *batch, decide func(*call) (bool, error)) {
 	l.pending.mu.Lock()
 	for _, q := range b.queues {
@@ -214,6 +215,10 @@ func (l *shared) finish(b *batch, decide func(*call) (bool, error)) {
 		})
 	}
 	l.pending.mu.Unlock()
+}
+
+// wake lets the callers return whose calls were decided.
+func (b *batch) wake() {
 	wake(b.woken)
 	clear(b.woken)
 	b.woken = b.woken[:0]

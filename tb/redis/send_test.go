@@ -92,13 +92,9 @@ func TestBatchIsFilledUpToItsBounds(t *testing.T) {
 // What one batch cannot take goes to the server beside it.
 func TestTwoBatchesAreUnderWay(t *testing.T) {
 	c, resume := startCrowd(t, slow)
-	for c.l.Stats().InFlight > 0 {
-		runtime.Gosched()
-	}
 	before := c.l.Stats().Commands
-	c.l.inFlight <- struct{}{}
 	c.l.pending.mu.Lock()
-	c.l.pending.flushes, c.l.pending.starting = c.l.pending.flushes+1, true
+	c.l.begin()
 	c.l.pending.mu.Unlock()
 	var all []<-chan outcome
 	for i := range maxBuckets + 1 {

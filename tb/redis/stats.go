@@ -108,7 +108,7 @@ func (l *Limiter) Stats() Stats {
 	s := Stats{
 		Granted: c.granted.Load(), Refused: c.refused.Load(), Failed: make(map[Cause]uint64),
 		Commands: c.commands.Load(), Loaded: c.loaded.Load(), Stale: c.stale.Load(),
-		Abandoned: c.abandoned.Load(), InFlight: len(l.inFlight), Leased: c.leased.Load(),
+		Abandoned: c.abandoned.Load(), InFlight: l.pending.running(), Leased: c.leased.Load(),
 		RefusedLocally: uint64(c.denied.Value()), Policy: l.policy,
 		PolicyGranted: c.policyGranted.Load(), PolicyRefused: c.policyRefused.Load(),
 	}
