@@ -11,7 +11,8 @@ import (
 )
 
 // Charge is a cost to take from a key's bucket, as one part of TakeAll. Peek, Take, Cancel and
-// Settle are a round trip each, which takes the timeout of the limiter at most. They decide by the
+// Settle are a round trip each, which takes the timeout of the limiter at most, or none if it is
+// known that the bucket cannot pay. They decide by the
 // server's clock, and ignore the reading that they get. If the server does not decide, the failure
 // policy does, and Cancel gives nothing back. A Cancel that fails gives nothing back either. After
 // a settlement that has ended a debt, Cancel may give back less than Cancel of tb/mutex. If the
@@ -78,7 +79,7 @@ func (c *Charge) Delay() time.Duration { return c.delay }
 // Peek implements tb.Charge. If it refuses, it converts a bucket of another limit, as Take does.
 func (c *Charge) Peek(time.Time) (tb.Decision, error) {
 	ctx := context.Background()
-	before, err := c.limiter.look(ctx, c.layout, c.key, c.item.units)
+	before, err := c.limiter.look(ctx, c.layout, c.key, c.item)
 	c.failure, c.asked = nil, false
 	if errors.As(err, &c.failure) && c.limiter.policy != Fail {
 		return c.limiter.fallback(ctx, c.layout, c.key, c.item.units, c.failure.Cause, true), nil
@@ -128,7 +129,7 @@ func (c *Charge) Failure() *Error { return c.failure }
 // that one, or there was none, Level asks it, as Limiter.Level does.
 func (c *Charge) Level(time.Time) (tb.Level, error) {
 	if !c.asked {
-		now, err := c.limiter.look(context.Background(), c.layout, c.key, 0)
+		now, err := c.limiter.look(context.Background(), c.layout, c.key, item{kind: kindLook})
 		if err != nil {
 			return tb.Level{}, err
 		}

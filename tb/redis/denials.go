@@ -68,10 +68,10 @@ func (d *denials) holds(key string, v *denial, local int64) bool {
 	return v != nil && local < v.until && v.resets == d.of(key).Load()
 }
 
-// denied returns the bucket of key now, if it is known that it cannot pay units. Its time is the
-// server's time at the last reply, plus the local time since.
-func (l *shared) denied(m *layout, key string, units uint64) (state, bool) {
-	if l.denial == 0 || units > m.capacity {
+// denied returns the bucket of key now, if it is known that it cannot pay for an item that may not
+// wait. Its time is the server's time at the last reply, plus the local time since.
+func (l *shared) denied(m *layout, key string, it *item) (state, bool) {
+	if l.denial == 0 || it.kind != kindTake || it.units > m.capacity {
 		return state{}, false
 	}
 	v := l.denials.Load(key)
@@ -83,7 +83,7 @@ func (l *shared) denied(m *layout, key string, units uint64) (state, bool) {
 		return state{}, false
 	}
 	now := v.now + uint64(max(0, local-v.received))
-	if s := m.at(v.state, v.latest(local)); m.pay(&s, units) {
+	if s := m.at(v.state, v.latest(local)); m.pay(&s, it.units) {
 		return state{}, false
 	}
 	return m.at(v.state, now), true

@@ -99,7 +99,7 @@ func (ls *leases) take(
 	if s, ok := c.spend(m, units, ls.now()); ok {
 		return ls.granted(c, s), nil
 	}
-	_, denied := l.denied(m, key, units)
+	_, denied := l.denied(m, key, &item{units: units})
 	if denied && c.isEmpty() || units > m.capacity { // a lease does not help
 		return l.serve(ctx, m, key, item{units: units})
 	}

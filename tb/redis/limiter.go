@@ -174,7 +174,7 @@ func (l *Limiter) Decide(ctx context.Context, key string, cost float64) (Outcome
 // converts a bucket of another limit, as Allow does.
 func (l *Limiter) Peek(ctx context.Context, key string) (tb.Decision, error) {
 	m := l.layout.Load()
-	s, err := l.look(ctx, m, key, m.scale)
+	s, err := l.look(ctx, m, key, item{units: m.scale})
 	if err != nil {
 		return tb.Decision{}, err
 	}
@@ -184,7 +184,7 @@ func (l *Limiter) Peek(ctx context.Context, key string) (tb.Decision, error) {
 // Level returns how full key's bucket is now. It takes nothing.
 func (l *Limiter) Level(ctx context.Context, key string) (tb.Level, error) {
 	m := l.layout.Load()
-	s, err := l.look(ctx, m, key, 0)
+	s, err := l.look(ctx, m, key, item{kind: kindLook})
 	if err != nil {
 		return tb.Level{}, err
 	}
@@ -241,7 +241,7 @@ func (l *Limiter) decide(
 
 // serve is decide without the failure policy and leases.
 func (l *shared) serve(ctx context.Context, m *layout, key string, it item) (r result, err error) {
-	if s, ok := l.denied(m, key, it.units); ok && it.kind == kindTake {
+	if s, ok := l.denied(m, key, &it); ok {
 		if err := l.admit(ctx); err != nil {
 			return r, l.counts.failed(err)
 		}
@@ -260,9 +260,12 @@ func (l *shared) serve(ctx context.Context, m *layout, key string, it item) (r r
 	return r, nil
 }
 
-// look returns key's bucket. If that lacks units, it is converted to m: otherwise the old rate
-// would fill it as long as all calls are looks.
-func (l *shared) look(ctx context.Context, m *layout, key string, units uint64) (state, error) {
-	s, err := l.call(ctx, m, key, item{kind: kindLook, units: units})
+// look returns key's bucket, on which the item will be tried. If that cannot pay, it is converted
+// to m: otherwise the old rate would fill it as long as all calls are looks.
+func (l *shared) look(ctx context.Context, m *layout, key string, it item) (state, error) {
+	if s, ok := l.denied(m, key, &it); ok {
+		return s, l.counts.failed(l.admit(ctx))
+	}
+	s, err := l.call(ctx, m, key, item{kind: kindLook, units: it.units})
 	return s, l.counts.failed(err)
 }

@@ -41,7 +41,7 @@ func (l *Limiter) execUnits(ctx context.Context, key string, costs ...uint64) (s
 
 // isDenied is denied by the present limit.
 func (l *Limiter) isDenied(key string, units uint64) (state, bool) {
-	return l.denied(l.layout.Load(), key, units)
+	return l.denied(l.layout.Load(), key, &item{units: units})
 }
 
 // newState returns a bucket with an own time.

@@ -116,8 +116,8 @@ func (g *group) admits(c *Charge) bool {
 // whether there is one.
 func (g *group) refuse(ctx context.Context, decisions []tb.Decision) (refused bool) {
 	for i, c := range g.charges {
-		s, denied := c.limiter.denied(c.layout, c.key, c.item.units)
-		if !denied || c.item.kind != kindTake || c.limiter.admit(ctx) != nil ||
+		s, denied := c.limiter.denied(c.layout, c.key, &c.item)
+		if !denied || c.limiter.admit(ctx) != nil ||
 			!c.limiter.leases.latest(c.key).isEmpty() { // a lease may pay it
 			continue
 		}
