@@ -40,7 +40,6 @@ type queue struct {
 type pending struct {
 	mu       sync.Mutex
 	queues   map[string]*queue // of one bucket, by key; nil if each call has a batch of its own
-	shared   bool              // a batch may have several buckets
 	flushes  int               // that are running, each with a command
 	ended    sync.WaitGroup    // when none is running
 	starting bool              // a flush will soon take the queues that are ready
@@ -100,7 +99,7 @@ func (l *shared) join(c *call) (alone bool, err error) {
 // queue is ready. The lock of pending is held.
 func (l *shared) begin() bool {
 	s := &l.pending
-	if s.shared && (s.starting || s.flushes >= maxShared) || s.flushes >= maxInFlight {
+	if l.shares() && (s.starting || s.flushes >= maxShared) || s.flushes >= maxInFlight {
 		return false
 	}
 	s.flushes++
@@ -108,6 +107,9 @@ func (l *shared) begin() bool {
 	s.ended.Add(1)
 	return true
 }
+
+// shares reports whether a batch may have several buckets.
+func (l *shared) shares() bool { return !l.alone && !l.isCluster() }
 
 // running returns how many flushes are running.
 func (s *pending) running() int {
@@ -176,7 +178,8 @@ func (l *shared) fill(b *batch) bool {
 	b.queues = b.queues[:0]
 	s.starting = false
 	most := 1
-	if s.shared {
+	shares := l.shares()
+	if shares {
 		most = maxBuckets
 	}
 	for items, buckets := 0, 0; items < maxItems && buckets < most && s.first != nil; {
@@ -190,7 +193,7 @@ func (l *shared) fill(b *batch) bool {
 		s.flushes--
 		return false
 	}
-	if s.first != nil && s.shared && l.begin() {
+	if s.first != nil && shares && l.begin() {
 		go l.flush() // the client may not return in time
 	}
 	return true

@@ -148,6 +148,56 @@ func TestSingleEndpointOfACluster(t *testing.T) {
 	}
 }
 
+// The endpoint cannot be reached at the start, so the client takes it for a single server. The
+// first keys of other nodes show that it is a cluster, by a command of one key or of several.
+func TestEndpointThatIsNotReachedAtTheStart(t *testing.T) {
+	nodes := startCluster(t)
+	for _, opts := range [][]Option{nil, {WithoutBatching()}} {
+		p := startProxy(t, "127.0.0.1:1")
+		o, err := ParseAddress(p.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := NewClient(o)
+		if err == nil || c == nil {
+			t.Fatalf("%v, %v, want a client and an error", c, err)
+		}
+		t.Cleanup(c.Close)
+		l := newLimiter(t, c, slow, append(opts, WithMaxDenial(0))...)
+		decide(t, l, "0", ByPolicy)
+		early := c.B().Get().Key("0").Build()
+		p.move(nodes[0].Addr)
+		var wg sync.WaitGroup
+		for caller := range 8 {
+			wg.Go(func() {
+				for i := caller; c.Mode() != rueidis.ClientModeCluster; i++ {
+					_, _, err := TakeAll(t.Context(), time.Now(), []tb.Charge{
+						newCharge(t, l, strconv.Itoa(i), 1), newCharge(t, l, strconv.Itoa(i+1), 1),
+					}, nil)
+					if err != nil {
+						t.Error(err)
+					}
+					if _, err = l.Allow(t.Context(), strconv.Itoa(i)); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		_ = c.Do(t.Context(), early) // by the client that has built it: the other one would panic
+		for i := range 60 { // until the breaker of its slots has closed
+			for o := (Outcome{By: ByPolicy}); o.By != ByServer; {
+				if o, err = l.Decide(t.Context(), "later "+strconv.Itoa(i), 1); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for i := range 60 {
+			decide(t, l, "last "+strconv.Itoa(i), ByServer)
+		}
+	}
+}
+
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	nodes := startCluster(t)

@@ -39,8 +39,7 @@ type shared struct {
 	settings
 	client  rueidis.Client
 	script  *script
-	start   time.Time // of local times
-	cluster bool
+	start   time.Time    // of local times
 	nodes   [ranges]node // without a cluster, only the first one
 	pending pending
 	denials denials
@@ -65,7 +64,7 @@ func New(client rueidis.Client, limit tb.Limit, opts ...Option) (*Limiter, error
 	}
 	x := &shared{
 		settings: s, client: client, script: buckets, start: time.Now(),
-		counts: newCounts(), cluster: client.Mode() == rueidis.ClientModeCluster,
+		counts: newCounts(),
 	}
 	l, err := x.tier(limit)
 	if err != nil {
@@ -73,7 +72,6 @@ func New(client rueidis.Client, limit tb.Limit, opts ...Option) (*Limiter, error
 	}
 	if !s.alone {
 		x.pending.queues = make(map[string]*queue)
-		x.pending.shared = !x.cluster
 	}
 	x.denials.Init(maxDenials, false, &x.denials)
 	x.denials.seed = maphash.MakeSeed()

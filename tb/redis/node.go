@@ -4,6 +4,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/redis/rueidis"
 )
 
 // slots is the number of slots of a Redis Cluster, and ranges is the number of parts into which a
@@ -43,9 +45,13 @@ func (k *link) isCalm() bool {
 	return t == nil || time.Since(*t) > calm
 }
 
+// isCluster reports whether the client is the client of a cluster, which one of NewClient may
+// become.
+func (l *shared) isCluster() bool { return l.client.Mode() == rueidis.ClientModeCluster }
+
 // node returns the node of a key.
 func (l *shared) node(key string) *node {
-	if !l.cluster {
+	if !l.isCluster() {
 		return &l.nodes[0]
 	}
 	return &l.nodes[slotOf(tagOf(l.name(key)))/(slots/ranges)]

@@ -5,6 +5,7 @@ import (
 	"crypto/sha1" // Redis names scripts so
 	_ "embed"
 	"encoding/hex"
+	"slices"
 	"strings"
 
 	"github.com/redis/rueidis"
@@ -31,12 +32,18 @@ func (l *shared) run(
 ) (r reply, err error) {
 	c := l.client
 	n, arg := int64(len(names)), string(argument)
+	build := c.B()
+	if l.isCluster() && slices.ContainsFunc(names, func(n string) bool {
+		return tagOf(n) != tagOf(names[0])
+	}) { // the client became one of a cluster after the batch was filled, and would panic
+		return r, &Error{CauseCluster, rueidis.ErrNoSlot}
+	}
 	l.counts.commands.Add(1)
-	result := c.Do(ctx, c.B().Evalsha().Sha1(l.script.sha).Numkeys(n).Key(names...).Arg(arg).Build())
+	result := c.Do(ctx, build.Evalsha().Sha1(l.script.sha).Numkeys(n).Key(names...).Arg(arg).Build())
 	if e, ok := rueidis.IsRedisErr(result.Error()); ok && e.IsNoScript() {
 		l.counts.commands.Add(1)
 		l.counts.loaded.Add(1)
-		result = c.Do(ctx, c.B().Eval().Script(l.script.text).Numkeys(n).Key(names...).Arg(arg).Build())
+		result = c.Do(ctx, build.Eval().Script(l.script.text).Numkeys(n).Key(names...).Arg(arg).Build())
 	}
 	text, err := result.ToString()
 	if err != nil {

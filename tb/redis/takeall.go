@@ -108,7 +108,7 @@ func split(charges []tb.Charge) (groups []*group, others []int) {
 func (g *group) admits(c *Charge) bool {
 	first := g.charges[0]
 	return c.limiter.client == first.limiter.client &&
-		(!c.limiter.cluster || tagOf(c.name) == tagOf(first.name)) &&
+		(!c.limiter.isCluster() || tagOf(c.name) == tagOf(first.name)) &&
 		!slices.ContainsFunc(g.charges, func(o *Charge) bool { return o.name == c.name })
 }
 

@@ -2,7 +2,6 @@ package redis
 
 import (
 	"cmp"
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -73,29 +72,4 @@ func addCertificate(c *tls.Config, parameters url.Values) error {
 	}
 	_, err := c.GetClientCertificate(nil)
 	return err
-}
-
-// NewClient is [rueidis.NewClient], and finds out whether a single address is an endpoint of a
-// cluster, as managed clusters have one. Then the client is the client of the cluster. It asks with
-// HELLO, for which a user needs no right.
-//
-// If a single address cannot be reached, NewClient returns a client and an error. The client
-// connects later, and does not find out then: if the server is a cluster, calls on the keys of
-// other nodes fail with CauseCluster.
-func NewClient(o rueidis.ClientOption) (rueidis.Client, error) {
-	c, err := rueidis.NewClient(o)
-	if err != nil || !o.ForceSingleClient {
-		return c, err
-	}
-	hello, err := c.Do(context.Background(), c.B().Arbitrary("HELLO").Build()).AsMap()
-	if err != nil {
-		return c, nil // of a server without HELLO, or that does not answer any more
-	}
-	mode := hello["mode"]
-	if text, _ := mode.ToString(); text != "cluster" {
-		return c, nil
-	}
-	c.Close()
-	o.ForceSingleClient = false
-	return rueidis.NewClient(o)
 }
