@@ -185,7 +185,7 @@ func TestEndpointThatIsNotReachedAtTheStart(t *testing.T) {
 		}
 		wg.Wait()
 		_ = c.Do(t.Context(), early) // by the client that has built it: the other one would panic
-		for i := range 60 { // until the breaker of its slots has closed
+		for i := range 60 {          // until the breaker of its slots has closed
 			for o := (Outcome{By: ByPolicy}); o.By != ByServer; {
 				if o, err = l.Decide(t.Context(), "later "+strconv.Itoa(i), 1); err != nil {
 					t.Fatal(err)
