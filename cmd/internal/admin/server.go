@@ -31,7 +31,6 @@ type Config struct {
 	FormatKey func([]httplimit.KeyPart) string // for the page
 	Title     string                           // of the page
 	Where     string                           // is the line below the title
-	Demo      string                           // URL of a proxy that the page may send requests to
 	More      map[string]http.HandlerFunc      // by pattern
 }
 
@@ -81,8 +80,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h := w.Header()
-	h.Set("Content-Security-Policy", "default-src 'self'; connect-src 'self' "+s.Demo+
-		"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	h.Set("Content-Security-Policy", "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	s.handler.ServeHTTP(w, r)

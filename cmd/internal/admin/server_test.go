@@ -33,7 +33,6 @@ func served(t *testing.T) (s *Server, admin string, limited http.Handler, now *t
 	limited = limiter.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	s = New(Config{Limiter: limiter, Metrics: http.NotFoundHandler(), FormatKey: upper,
 		More: map[string]http.HandlerFunc{"POST /json": func(http.ResponseWriter, *http.Request) {}},
-		Demo: "http://127.0.0.1:8080",
 	})
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
@@ -144,7 +143,7 @@ func TestOtherPages(t *testing.T) {
 	}
 }
 
-// The page loads nothing from other servers. It may send requests only to the demonstration.
+// The page loads nothing from other servers.
 func TestPageIsComplete(t *testing.T) {
 	_, admin, _, _ := served(t)
 	for _, name := range []string{"", "app.js", "charts.js", "base.css", "style.css", "icon.svg"} {
@@ -156,7 +155,7 @@ func TestPageIsComplete(t *testing.T) {
 		if resp.StatusCode != http.StatusOK || strings.Contains(body, "://") {
 			t.Errorf("/%s: %s %s", name, resp.Status, body)
 		}
-		const want = "default-src 'self'; connect-src 'self' http://127.0.0.1:8080;"
+		const want = "default-src 'self'; base-uri 'none';"
 		if got := resp.Header.Get("Content-Security-Policy"); !strings.HasPrefix(got, want) {
 			t.Errorf("/%s: %s, want %s", name, got, want)
 		}

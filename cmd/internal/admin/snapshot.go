@@ -13,7 +13,6 @@ const maxShown = 6
 type snapshot struct {
 	Title   string       `json:"title"`
 	Where   string       `json:"where"`
-	Demo    string       `json:"demo"`
 	Rules   []ruleView   `json:"rules"`
 	Buckets []bucketView `json:"buckets"`
 }
@@ -25,16 +24,11 @@ type ruleView struct {
 	Capacity         int      `json:"capacity"`
 	Rate             float64  `json:"rate"` // tokens a second
 	Keys             int      `json:"keys"`
-	Evicted          uint64   `json:"evicted"`
 	Granted          uint64   `json:"granted"`
 	Refused          uint64   `json:"refused"`
 	Delayed          uint64   `json:"delayed"`
 	MeanDelay        float64  `json:"meanDelay"` // seconds
 	Waiting          int      `json:"waiting"`
-	HungUp           uint64   `json:"hungUp"`
-	Settled          float64  `json:"settled"`          // tokens
-	Estimated        uint64   `json:"estimated"`        // responses
-	Unpaid           float64  `json:"unpaid"`           // tokens
 	GrantedPerSecond []uint64 `json:"grantedPerSecond"` // the oldest first
 	RefusedPerSecond []uint64 `json:"refusedPerSecond"`
 }
@@ -51,18 +45,16 @@ type bucketView struct {
 // serveSnapshot answers with a snapshot.
 func (s *Server) serveSnapshot(w http.ResponseWriter, _ *http.Request) {
 	v := snapshot{
-		Title: s.Title, Where: s.Where, Demo: s.Demo, Rules: []ruleView{}, Buckets: s.bucketViews(),
+		Title: s.Title, Where: s.Where, Rules: []ruleView{}, Buckets: s.bucketViews(),
 	}
 	for _, r := range s.Limiter.Stats() {
 		granted, refused := s.history.perSecond(ruleID{r.Set, r.Rule})
 		v.Rules = append(v.Rules, ruleView{
 			Set: r.Set, Name: r.Rule, Shadow: r.Shadow,
 			Capacity: r.Limit.Capacity, Rate: perSecond(r.Limit),
-			Keys: r.Table.Keys, Evicted: r.Table.EvictedFull + r.Table.EvictedInDebt,
+			Keys: r.Table.Keys, Waiting: r.Waiting,
 			Granted: r.Granted + r.ShadowGranted, Refused: r.Refused + r.ShadowRefused,
 			Delayed: r.Delayed, MeanDelay: r.DelaySeconds / float64(max(r.Delayed, 1)),
-			Waiting: r.Waiting, HungUp: r.HungUp,
-			Settled: r.Table.Settled, Estimated: r.Estimated, Unpaid: r.Table.Unpaid,
 			GrantedPerSecond: granted, RefusedPerSecond: refused,
 		})
 	}

@@ -16,16 +16,12 @@ import (
 
 // NewLog returns a log that writes to w in the background, and its writer.
 func NewLog(w io.Writer, format string) (*slog.Logger, *Writer) {
-	var log *slog.Logger
-	lines := NewWriter(printable.NewWriter(w), func(dropped uint64) {
-		log.Warn("the log was full", "dropped", dropped)
-	})
+	lines := NewWriter(printable.NewWriter(w))
 	var handler slog.Handler = slog.NewTextHandler(lines, nil)
 	if format == "json" {
 		handler = slog.NewJSONHandler(lines, nil)
 	}
-	log = slog.New(handler)
-	return log, lines
+	return slog.New(handler), lines
 }
 
 // firstLine logs the first line of each text. net/http writes stack traces after it.

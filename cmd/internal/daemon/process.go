@@ -24,7 +24,7 @@ type Process struct {
 
 // NewProcess returns a process that writes in the background.
 func NewProcess(stdout, stderr io.Writer, logFormat string) *Process {
-	p := &Process{banner: NewWriter(stdout, nil), Hangups: CatchHangups()}
+	p := &Process{banner: NewWriter(stdout), Hangups: CatchHangups()}
 	p.Log, p.lines = NewLog(stderr, logFormat)
 	p.Stdout, p.Throttled = p.banner, Throttled(p.Log)
 	return p

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"sync"
 	"time"
 )
 
@@ -31,20 +30,6 @@ func (c Content) Err() error {
 	return errors.New(c.Problem)
 }
 
-// startReading reads in its own goroutine, because a file on a network may block for ever.
-func startReading(read func() (string, error)) <-chan Content {
-	result := make(chan Content, 1)
-	go func() {
-		text, err := read()
-		if err != nil {
-			result <- Content{Problem: err.Error()}
-			return
-		}
-		result <- Content{Text: text}
-	}()
-	return result
-}
-
 // Watcher applies a text whenever it changes.
 type Watcher struct {
 	Read    func() (string, error)
@@ -53,60 +38,38 @@ type Watcher struct {
 	seen    Content // by the last poll
 }
 
-// Watch runs watchers until ctx is done. Each polls every PollInterval, and gets every signal.
+// Watch polls the texts every PollInterval, and applies each of them on a signal, until ctx is done.
+// It reads one text at a time: signals wait for the end of a read, and polls are left out.
 func Watch(ctx context.Context, signals <-chan os.Signal, watchers ...*Watcher) {
-	var tasks sync.WaitGroup
-	defer tasks.Wait()
-	var forEach []chan os.Signal
-	for _, w := range watchers {
-		own := make(chan os.Signal, 1)
-		forEach = append(forEach, own)
-		ticker := time.NewTicker(PollInterval)
-		defer ticker.Stop()
-		tasks.Go(func() { w.Run(ctx, own, ticker.C) })
-	}
+	ticker := time.NewTicker(PollInterval)
+	defer ticker.Stop()
 	for {
+		signalled := false
 		select {
 		case <-ctx.Done():
 			return
-		case s := <-signals:
-			for _, own := range forEach {
-				select {
-				case own <- s:
-				default: // the text will be read again anyway
-				}
+		case <-signals:
+			signalled = true
+		case <-ticker.C:
+		}
+		for _, w := range watchers {
+			switch c, ok := w.await(ctx); {
+			case !ok:
+				return
+			case signalled:
+				w.apply(c, BySignal)
+			default:
+				w.poll(c)
 			}
 		}
 	}
 }
 
-// Run applies the text on each signal, and polls it on each tick, until ctx is done. It reads once
-// at a time: signals wait for the end of a read, and ticks are skipped.
-func (w *Watcher) Run(ctx context.Context, signals <-chan os.Signal, ticks <-chan time.Time) {
-	for {
-		why := ""
-		select {
-		case <-ctx.Done():
-			return
-		case <-signals:
-			why = BySignal
-		case <-ticks:
-		}
-		c, ok := w.read(ctx)
-		switch {
-		case !ok:
-			return
-		case why == "":
-			w.poll(c)
-		default:
-			w.apply(c, why)
-		}
-	}
-}
-
-// read reads the text. It returns false if ctx is done first.
-func (w *Watcher) read(ctx context.Context) (c Content, ok bool) {
-	result := startReading(w.Read)
+// await reads in its own goroutine, because a file on a network may block for ever. It returns
+// false if ctx is done first.
+func (w *Watcher) await(ctx context.Context) (c Content, ok bool) {
+	result := make(chan Content, 1)
+	go func() { result <- w.read() }()
 	late := time.NewTimer(Patience)
 	defer late.Stop()
 	for {
@@ -122,10 +85,16 @@ func (w *Watcher) read(ctx context.Context) (c Content, ok bool) {
 	}
 }
 
-// Poll reads the text and applies it if it has changed and two polls in a row have read the same. A
-// file may be written in several steps.
-func (w *Watcher) Poll() { w.poll(<-startReading(w.Read)) }
+func (w *Watcher) read() Content {
+	text, err := w.Read()
+	if err != nil {
+		return Content{Problem: err.Error()}
+	}
+	return Content{Text: text}
+}
 
+// poll applies a text that has changed, if two polls in a row have read it. A file may be written
+// in several steps.
 func (w *Watcher) poll(now Content) {
 	if now == w.seen && now != w.Applied {
 		w.apply(now, "the file changed")

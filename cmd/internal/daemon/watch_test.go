@@ -45,7 +45,7 @@ func followFile(text, file string) *followed {
 func (f *followed) polls(t *testing.T, n int, want ...string) {
 	t.Helper()
 	for range n {
-		f.Poll()
+		f.poll(f.read())
 	}
 	for _, line := range want {
 		if got := f.log.Until(t, "level="); !strings.Contains(got, line) {
@@ -135,10 +135,9 @@ func TestAReadThatHangs(t *testing.T) {
 			return "1", nil
 		})
 		ctx, cancel := context.WithCancel(t.Context())
-		signals, ticks := make(chan os.Signal, 1), make(chan time.Time)
-		ended := make(chan struct{})
+		signals, ended := make(chan os.Signal, 1), make(chan struct{})
 		go func() {
-			f.Run(ctx, signals, ticks)
+			Watch(ctx, signals, f.Watcher)
 			close(ended)
 		}()
 		signals <- syscall.SIGHUP
@@ -147,11 +146,8 @@ func TestAReadThatHangs(t *testing.T) {
 		close(hang)
 		synctest.Wait()
 		f.polls(t, 0, "because=SIGHUP", "careful")
-		ticks <- time.Now()
-		synctest.Wait()
 		hang = make(chan struct{})
-		ticks <- time.Now()
-		synctest.Wait()
+		time.Sleep(3 * PollInterval)
 		cancel()
 		<-ended // although the read hangs
 		close(hang)

@@ -17,7 +17,6 @@ const (
 // the process. It drops lines that do not fit, and counts them. It is safe for concurrent use.
 type Writer struct {
 	w       io.Writer
-	resumed func(dropped uint64)
 	done    chan struct{}
 	dropped atomic.Uint64 // lines
 
@@ -27,12 +26,9 @@ type Writer struct {
 	wake    chan struct{} // holds a token if something is pending
 }
 
-// NewWriter returns a writer to w. resumed is called with the number of lines that were dropped
-// when w takes lines again. It may be nil.
-func NewWriter(w io.Writer, resumed func(dropped uint64)) *Writer {
-	b := &Writer{
-		w: w, resumed: resumed, wake: make(chan struct{}, 1), done: make(chan struct{}),
-	}
+// NewWriter returns a writer to w.
+func NewWriter(w io.Writer) *Writer {
+	b := &Writer{w: w, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go b.run()
 	return b
 }
@@ -57,18 +53,12 @@ func (b *Writer) Write(text []byte) (int, error) {
 func (b *Writer) run() {
 	defer close(b.done)
 	var text []byte
-	var reported uint64
 	for range b.wake {
 		b.mu.Lock()
 		text, b.pending = b.pending, text[:0]
 		b.mu.Unlock()
 		if _, err := b.w.Write(text); err != nil {
 			b.dropped.Add(lines(text))
-			continue
-		}
-		if n := b.dropped.Load(); n > reported && b.resumed != nil {
-			b.resumed(n - reported)
-			reported = n
 		}
 	}
 }

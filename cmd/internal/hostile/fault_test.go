@@ -48,13 +48,21 @@ func TestStandardErrorIsFull(t *testing.T) {
 		if !regexp.MustCompile(`tb_lost_log_lines_total [1-9]`).MatchString(metrics) {
 			t.Error("no lost lines are counted")
 		}
-		if read {
+		if read { // lines come again after the lost ones
 			r.SetReadDeadline(time.Now().Add(deadline))
+			go func() {
+				for { // until the proxy stops
+					resp, err := http.Get("http://" + p.proxy + "/again")
+					if err != nil {
+						return
+					}
+					resp.Body.Close()
+				}
+			}()
 			lines := bufio.NewReader(r)
-			found := ""
-			for !strings.Contains(found, "dropped=") {
+			for found := ""; !strings.Contains(found, "path=/again"); {
 				if found, err = lines.ReadString('\n'); err != nil {
-					t.Fatal("the log does not report the lost lines: ", err)
+					t.Fatal("the log does not go on: ", err)
 				}
 			}
 			go io.Copy(io.Discard, lines)
@@ -85,7 +93,6 @@ func TestSIGHUPWithoutAPolicyFile(t *testing.T) {
 	for _, flags := range [][]string{{}, {"--policy=off"}} {
 		p := start(t, flags...)
 		p.signal(t, syscall.SIGHUP)
-		p.awaitLog(t, "no policy file")
 		p.stop(t)
 	}
 }

@@ -9,8 +9,8 @@ import (
 
 // stateMetrics are about the file of --state. They are 0 without it.
 type stateMetrics struct {
-	saved, duration prometheus.Gauge
-	errors          prometheus.Counter
+	saved  prometheus.Gauge
+	errors prometheus.Counter
 }
 
 func newStateMetrics(register promauto.Factory) stateMetrics {
@@ -19,10 +19,6 @@ func newStateMetrics(register promauto.Factory) stateMetrics {
 			Name: "tb_state_last_save_timestamp_seconds",
 			Help: "Unix time at which the last successful save of the state began.",
 		}),
-		duration: register.NewGauge(prometheus.GaugeOpts{
-			Name: "tb_state_last_save_duration_seconds",
-			Help: "Duration of the last successful save of the state.",
-		}),
 		errors: register.NewCounter(prometheus.CounterOpts{
 			Name: "tb_state_save_errors_total",
 			Help: "Saves of the state that failed.",
@@ -30,12 +26,11 @@ func newStateMetrics(register promauto.Factory) stateMetrics {
 	}
 }
 
-// StateSaved records a save of the state that began at start and has just ended.
+// StateSaved records a save of the state that began at start.
 func (m *Metrics) StateSaved(start time.Time, err error) {
 	if err != nil {
 		m.state.errors.Inc()
 		return
 	}
 	m.state.saved.Set(float64(start.UnixNano()) / 1e9)
-	m.state.duration.Set(time.Since(start).Seconds())
 }

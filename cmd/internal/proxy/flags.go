@@ -3,7 +3,6 @@ package proxy
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
@@ -94,7 +93,11 @@ func (c *Command) clientAddress() httplimit.ClientAddress {
 // logRisks warns about flags that leave a door open.
 func (r *runner) logRisks() {
 	for _, n := range r.Trusted {
-		if trustsThePublic(n.Prefix) {
+		bits := n.Bits()
+		if n.Addr().Is4In6() {
+			bits -= 96
+		}
+		if bits < 7 { // the largest private networks are 10.0.0.0/8 and fc00::/7
 			r.Log.Warn("clients in this network name their own address, and so choose their bucket",
 				"flag", "--trusted-proxies", "value", n.String())
 		}
@@ -106,19 +109,4 @@ func (r *runner) logRisks() {
 	if r.adminListener != nil {
 		daemon.WarnOfAdmin(r.Log, r.adminListener, r.Admin)
 	}
-}
-
-// trustsThePublic reports whether a network has more than proxies: it is larger than the networks
-// that one organisation gets, and not private.
-func trustsThePublic(p netip.Prefix) bool {
-	p = p.Masked()
-	if a := p.Addr(); a.Is4In6() && p.Bits() >= 96 {
-		p = netip.PrefixFrom(a.Unmap(), p.Bits()-96)
-	}
-	if p.Addr().Is4() {
-		return p.Bits() < 8
-	}
-	isPrivate := p.Addr().IsPrivate() && p.Bits() >= 7 ||
-		p.Addr().IsLinkLocalUnicast() && p.Bits() >= 10
-	return p.Bits() < 16 && !isPrivate
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -117,18 +116,9 @@ func (r *runner) build(context.Context) (err error) {
 	configure(server, r.clientFlags, r.security)
 	r.servers = append(r.servers, &frontServer{server, r.proxy, front})
 	if r.adminListener != nil {
-		behind := "your upstream"
-		if r.usesDemo() {
-			behind = "the demo upstream"
-		}
-		demo := ""
-		if r.usesDemo() && !r.usesTLS() {
-			demo = r.url()
-		}
 		r.admin = admin.New(admin.Config{
 			Limiter: r.proxy.Limiter, Metrics: r.proxy.Metrics.Handler(), FormatKey: r.proxy.formatKey,
-			Title: "tb-proxy", Where: "in front of " + behind + ", at " + r.url(),
-			Demo: demo,
+			Title: "tb-proxy", Where: "at " + r.url(),
 		})
 		r.servers = append(r.servers, daemon.NewServer(r.adminListener, r.admin, r.proxy.errors))
 	}
@@ -167,32 +157,19 @@ func (r *runner) serve(ctx context.Context) error {
 	}
 	r.printBanner(r.Stdout, r.url(), adminAddress)
 	err := r.Serve(ctx, r.Delay, r.Shutdown, r.servers...)
-	return errors.Join(err, r.saveState())
-}
-
-// saveState saves the state, if there is a file for it, after the last request.
-func (r *runner) saveState() error {
-	if r.state == nil {
-		return nil
+	if r.state != nil { // after the last request
+		err = errors.Join(err, r.state.save())
 	}
-	if err := r.state.save(); err != nil {
-		return fmt.Errorf("--state: %w", err)
-	}
-	return nil
+	return err
 }
 
 // reload reads the policy file and the files of TLS when they change and on SIGHUP, until ctx is
 // done.
 func (r *runner) reload(ctx context.Context) {
-	watchers := []*daemon.Watcher{{
-		Read: func() (string, error) { return "", nil },
-		Apply: func(daemon.Content, string) {
-			r.Log.Info("SIGHUP: there is no policy file to read again")
-		},
-	}}
+	var watchers []*daemon.Watcher
 	if r.fromFile() {
 		read := func() (string, error) { return textfile.Read(r.Policy) }
-		watchers[0] = r.reloader().Watcher(read, string(r.data))
+		watchers = append(watchers, r.reloader().Watcher(read, string(r.data)))
 	}
 	if r.security != nil {
 		watchers = append(watchers, r.security.Watcher(r.Log))

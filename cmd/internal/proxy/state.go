@@ -25,40 +25,29 @@ type stateFile struct {
 	saving  sync.Mutex
 }
 
-// restore reads the file, if there is one. A file with an error keeps the proxy from starting.
-// Otherwise the proxy would forgive every debt, and soon replace the file.
+// restore reads the file, if there is one, and replaces it, so that a directory in which that is
+// not possible is an error at once. A file with an error keeps the proxy from starting. Otherwise
+// the proxy would forgive every debt, and soon replace the file.
 func (s *stateFile) restore() error {
 	f, err := textfile.Open(s.name)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		s.log.Info("there is no state: all buckets are full", "file", s.name)
-		return s.checkWritable()
-	}
-	if err != nil {
+	case err != nil:
 		return fmt.Errorf("--state: %w", err)
+	default:
+		done, err := s.limiter.Restore(f)
+		_ = f.Close() // nothing was written
+		if err != nil {
+			return fmt.Errorf("--state: %s: %w (move the file away to start with full buckets)",
+				s.name, err)
+		}
+		s.log.Info("state restored", "file", s.name, "saved", done.Time, "buckets", done.Buckets)
+		for _, text := range done.Skipped {
+			s.log.Warn("buckets not restored", "file", s.name, "because", text)
+		}
 	}
-	defer func() { _ = f.Close() }() // nothing was written
-	done, err := s.limiter.Restore(f)
-	if err != nil {
-		return fmt.Errorf("--state: %s: %w (move the file away to start with full buckets)",
-			s.name, err)
-	}
-	s.log.Info("state restored", "file", s.name, "saved", done.Time, "buckets", done.Buckets)
-	for _, text := range done.Skipped {
-		s.log.Warn("buckets not restored", "file", s.name, "because", text)
-	}
-	return s.checkWritable()
-}
-
-// checkWritable returns an error if save would fail because of the directory.
-func (s *stateFile) checkWritable() error {
-	f, err := s.create(s.target())
-	if err == nil {
-		err = errors.Join(f.Close(), os.Remove(f.Name()))
-	}
-	if err != nil {
-		return fmt.Errorf("--state: %w", err)
-	}
-	return nil
+	return s.save()
 }
 
 // target returns the name of the file that a save replaces: s.name, or where it leads if it is a
@@ -105,11 +94,11 @@ func (s *stateFile) run(ctx context.Context, ticks <-chan time.Time) {
 func (s *stateFile) save() error {
 	s.saving.Lock()
 	defer s.saving.Unlock()
-	start := time.Now()
-	err := s.write()
+	start, err := time.Now(), s.write()
 	s.metrics.StateSaved(start, err)
 	if err != nil {
-		s.log.Error("state not saved", "file", s.name, "error", err)
+		err = fmt.Errorf("--state: %w", err)
+		s.log.Error("state not saved", "error", err)
 	}
 	return err
 }

@@ -103,11 +103,6 @@ const columns = [
   ["Keys", (r) => number(r.keys), (r) => r.keys],
   ["Delayed", delay, (r) => r.delayed],
   ["Waiting", (r) => number(r.waiting), (r) => r.waiting],
-  ["Hung up", (r) => number(r.hungUp), (r) => r.hungUp],
-  ["Evicted", (r) => number(r.evicted), (r) => r.evicted],
-  ["Settled tokens", (r) => number(r.settled), (r) => r.settled],
-  ["Without cost", (r) => number(r.estimated), (r) => r.estimated],
-  ["Unpaid", (r) => number(r.unpaid), (r) => r.unpaid],
 ];
 
 function newRule(parent) {
@@ -136,18 +131,6 @@ function render(state) {
   columns.forEach(([, , value], i) => {
     const none = !all.some(value);
     for (const row of $("columns").closest("table").rows) row.cells[i + 1].hidden = none;
-  });
-  if (state.demo && $("burst").hidden) showBurst(state.demo);
-}
-
-// showBurst shows the button that sends requests to the demonstration. Their answers are of another
-// origin, so the page cannot read them, but it shows what they take.
-function showBurst(proxy) {
-  $("burst").hidden = false;
-  $("burst").addEventListener("click", async () => {
-    await Promise.allSettled(Array.from({ length: 15 }, () =>
-      fetch(proxy, { mode: "no-cors", cache: "no-store" })));
-    poll();
   });
 }
 
