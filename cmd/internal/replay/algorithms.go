@@ -94,7 +94,7 @@ func (m *algorithmMode) decide(p pending, key []byte) (granted bool, err error) 
 
 func (m *algorithmMode) fill(res *Result) {
 	m.limitMode.fill(res)
-	res.Report.Algorithms = slices.Clone(m.outcomes)
+	res.Report.Algorithms = m.outcomes
 }
 
 // writeAlgorithms writes a table of the algorithms, after the token bucket.

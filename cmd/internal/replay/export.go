@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -14,18 +15,12 @@ import (
 // isPrefix reports whether the path stands for all paths below it.
 func (p *PathLimit) isPrefix() bool { return len(p.Path) > 1 && strings.HasSuffix(p.Path, "/") }
 
+// notName matches what a name has no place for.
+var notName = regexp.MustCompile(`[/._~-]`)
+
 // nameOf returns a name for a path.
 func nameOf(path string) string {
-	name := strings.Trim(strings.Map(func(r rune) rune {
-		if strings.ContainsRune("/._~-", r) {
-			return '-'
-		}
-		return r
-	}, path), "-")
-	if name == "" {
-		return "root"
-	}
-	return name
+	return cmp.Or(strings.Trim(notName.ReplaceAllString(path, "-"), "-"), "root")
 }
 
 // bundle returns the limits as a policy of several sets: see docs/policy.md.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
+	"net/http"
 	"net/netip"
-	"net/textproto"
 	"regexp"
 	"slices"
 	"strconv"
@@ -69,8 +69,10 @@ func (r Rate) perSecond() float64 { return float64(r.Tokens) / r.Per.Seconds() }
 
 // policyKey returns the key of a policy that is a part of a key here, if there is one.
 func policyKey(part string, ipv6Prefix int) (key string, ok bool) {
-	caddy, isCaddy := strings.CutPrefix(part, "request.headers.")
-	nginx, isNginx := strings.CutPrefix(part, "http_")
+	header, ok := strings.CutPrefix(part, "request.headers.") // of Caddy
+	if variable, is := strings.CutPrefix(part, "http_"); is { // of nginx
+		header, ok = http.CanonicalHeaderKey(strings.ReplaceAll(variable, "_", "-")), true
+	}
 	switch {
 	case part == "ip" && ipv6Prefix == 64:
 		return "ip:address", true
@@ -78,11 +80,8 @@ func policyKey(part string, ipv6Prefix int) (key string, ok bool) {
 		return fmt.Sprintf("ip:address/%d", ipv6Prefix), true
 	case part == "host":
 		return "header:Host", true
-	case isCaddy:
-		return "header:" + caddy, true
-	case isNginx:
-		name := strings.ReplaceAll(nginx, "_", "-")
-		return "header:" + textproto.CanonicalMIMEHeaderKey(name), true
+	case ok:
+		return "header:" + header, true
 	}
 	return "", false
 }
@@ -126,11 +125,7 @@ func (o *Options) ask() (flags string) {
 func listOf(networks []netip.Prefix, separator string) string {
 	var all []string
 	for _, network := range networks {
-		if network.IsSingleIP() {
-			all = append(all, network.Addr().String())
-		} else {
-			all = append(all, network.String())
-		}
+		all = append(all, network.String())
 	}
 	return strings.Join(all, separator)
 }

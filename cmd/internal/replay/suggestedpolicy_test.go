@@ -92,7 +92,7 @@ func TestSuggestedFlags(t *testing.T) {
 		Names:     map[string]string{"uri": "my;uri", "ip": "client.ip"},
 	}
 	replay, proxy := o.flags()
-	const trusted = ` --trusted-proxies 10.0.0.0/8,::1`
+	const trusted = ` --trusted-proxies 10.0.0.0/8,::1/128`
 	const want = trusted + ` --key 'ip,it'\''s' --ipv6-prefix 48 --cost bytes` +
 		` --field ip=client.ip --field 'uri=my;uri' --format '$remote_addr [$time_local] "$request"'`
 	if replay != want || proxy != trusted {

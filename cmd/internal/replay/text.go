@@ -324,16 +324,18 @@ func (rep *Report) writeNotes(b *strings.Builder) {
 			writeDebt(&notes, r.Rule, r.EvictedInDebt, r.Forgiven)
 		}
 	}
-	notes.WriteString(ifAny(rep.Late, "%s "+plural(rep.Late, "line is", "lines are")+
-		" so late that later requests were decided before.\n"))
-	for _, name := range rep.KeyParts {
-		n := rep.Missing[name]
-		notes.WriteString(ifAny(n, "%s "+plural(n, "request has", "requests have")+" no "+
-			strings.ReplaceAll(name, "%", "%%")+": such requests share one bucket.\n"))
+	note := func(n uint64, one, many, rest string) {
+		if n > 0 {
+			fmt.Fprintf(&notes, "%s %s %s.\n", grouped(n), plural(n, one, many), rest)
+		}
 	}
-	n := rep.CostStandIns
-	notes.WriteString(ifAny(n, "%s "+plural(n, "request has", "requests have")+" no positive "+
-		strings.ReplaceAll(rep.Cost, "%", "%%")+": each cost 1 token.\n"))
+	note(rep.Late, "line is", "lines are", "so late that later requests were decided before")
+	for _, name := range rep.KeyParts {
+		note(rep.Missing[name], "request has", "requests have",
+			"no "+name+": such requests share one bucket")
+	}
+	note(rep.CostStandIns, "request has", "requests have",
+		"no positive "+rep.Cost+": each cost 1 token")
 	for i, line := range rep.Malformed {
 		if i == 0 {
 			notes.WriteString("The first malformed lines:\n")

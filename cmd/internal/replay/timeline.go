@@ -41,16 +41,11 @@ type timeline struct {
 
 func newTimeline() *timeline { return &timeline{lo: 0, hi: -1} }
 
-func (t *timeline) empty() bool { return t.lo > t.hi }
-
 // width returns the width of a bin.
 func (t *timeline) width() time.Duration { return binWidths[t.level] }
 
 // number returns the number of the bin of a second since 1970.
 func (t *timeline) number(second int64) int64 { return second / int64(t.width()/time.Second) }
-
-// start returns when a bin begins, in seconds since 1970.
-func (t *timeline) start(n int64) float64 { return float64(n) * t.width().Seconds() }
 
 // bin returns bin n, which must be in use. The array is a ring, so that the timeline can
 // grow at both ends.
@@ -73,7 +68,7 @@ func (t *timeline) add(second int64, granted bool) {
 
 // include extends the bins in use to a second outside them. It returns the second's bin.
 func (t *timeline) include(second int64) int64 {
-	if t.empty() {
+	if t.lo > t.hi {
 		t.lo, t.hi = second, second
 	}
 	for {
@@ -98,4 +93,44 @@ func (t *timeline) widen() {
 		b.peak = max(b.peak, t.bin(n).peak)
 	}
 	t.bins, t.level, t.lo, t.hi = merged.bins, t.level+1, t.lo/times, t.hi/times
+}
+
+// timeTable has the counts of a log in intervals. The page draws its charts from it.
+type timeTable struct {
+	Caption string
+	Width   float64 // of an interval, in seconds
+	Refused bool    // the log was decided
+	Busiest bool    // an interval is longer than a second
+	Rows    []timeRow
+}
+
+// timeRow is an interval from a time in seconds since 1970 on.
+type timeRow struct {
+	Time                      string
+	Start                     float64
+	Requests, Refused, InASec cell // InASec is the most requests in a second
+}
+
+// cell is a number as text and as the value that is drawn.
+type cell struct {
+	Text  string
+	Value float64
+}
+
+func count[N integer](n N) cell { return cell{grouped(n), float64(n)} }
+
+// table returns the counts of a log that was decided or not.
+func (t *timeline) table(decided bool) timeTable {
+	table := timeTable{
+		Caption: "Requests in each " + durationText(t.width()), Width: t.width().Seconds(),
+		Refused: decided, Busiest: t.level > 0,
+	}
+	for n := t.lo; n <= t.hi; n++ {
+		b, start := t.bin(n), float64(n)*t.width().Seconds()
+		table.Rows = append(table.Rows, timeRow{
+			dateTime(time.Unix(int64(start), 0).UTC()), start, count(b.granted + b.refused),
+			count(b.refused), count(b.peak),
+		})
+	}
+	return table
 }

@@ -33,16 +33,12 @@ function showTime(table) {
   const plots = [draw($("requests"), title, heads.slice(1).filter((name) => name !== "In a second"))];
   if ($("busiest")) plots.push(draw($("busiest"), "Requests in the busiest second", ["In a second"]));
 
-  // A button zooms in on the greatest count in view, and out around the middle.
+  // A button zooms around the middle.
   $("zoom").hidden = false;
   $("zoom").addEventListener("click", ({ target: { dataset } }) => {
     if (!dataset.by) return;
     const [{ scales: { x: { min, max } } }] = plots, by = Number(dataset.by);
-    const seen = (s) => s + width > min && s < max;
-    const most = Math.max(...counts[0].filter((_, i) => seen(starts[i])));
-    const top = starts.find((s, i) => seen(s) && counts[0][i] === most) + width / 2;
-    const middle = by < 1 ? top : (min + max) / 2;
-    const half = Math.min((max - min) * by, x.at(-1) - x[0]) / 2;
+    const middle = (min + max) / 2, half = Math.min((max - min) * by, x.at(-1) - x[0]) / 2;
     for (const plot of plots) plot.setScale("x", { min: middle - half, max: middle + half });
   });
 }
