@@ -17,47 +17,50 @@ type Limit struct{ tiers reflect.Value }
 
 // Of returns the present limit of l.
 func Of(l *mutex.TokenBucket) Limit {
-	tiers := clone(tiersOf(l))
-	for i := range tiers.Len() {
-		p := tiers.Index(i)
-		c := reflect.New(p.Type().Elem())
-		c.Elem().Set(p.Elem())
-		for i := range c.Elem().NumField() {
-			f := open(c.Elem().Field(i))
-			f.Set(clone(f))
-		}
-		p.Set(c)
-	}
-	return Limit{tiers}
+	tiers := tiersOf(l)
+	return Limit{reflect.AppendSlice(reflect.MakeSlice(tiers.Type(), 0, tiers.Len()), tiers)}
 }
 
-// Use makes l use the limit, unless the bucket of key has got another capacity since. The function
-// that Use returns makes l use the present limit again.
+// Use makes l use the limit, unless the bucket of key has got a later one since. The function that
+// Use returns makes l use the present limit again.
 func (e Limit) Use(l *mutex.TokenBucket, key string) (restore func()) {
 	if !e.tiers.IsValid() {
 		return func() {}
 	}
 	buckets := reflect.ValueOf(l).Elem().FieldByName("buckets")
 	if b := buckets.MapIndex(reflect.ValueOf(key)); b.IsValid() {
-		tier := e.tiers.Index(int(b.Elem().FieldByName("tier").Int()))
-		if int(b.Elem().FieldByName("era").Int()) >= tier.Elem().FieldByName("eras").Len() {
-			return func() {}
+		has := b.Elem().FieldByName("limit")
+		earlier := e.tiers.Index(int(has.Elem().FieldByName("tier").Int()))
+		for later := next(earlier); !later.IsNil(); later = next(later) {
+			if later.Pointer() == has.Pointer() {
+				return func() {}
+			}
 		}
 	}
-	v := tiersOf(l)
-	present := reflect.ValueOf(v.Interface())
-	v.Set(e.tiers)
-	return func() { v.Set(present) }
+	var present []func()
+	set := func(v, to reflect.Value) {
+		was := reflect.ValueOf(v.Interface())
+		present = append(present, func() { v.Set(was) })
+		v.Set(to)
+	}
+	set(tiersOf(l), e.tiers)
+	for i := range e.tiers.Len() { // the limit is as if it had not changed
+		later := next(e.tiers.Index(i))
+		set(later, reflect.Zero(later.Type()))
+	}
+	return func() {
+		for _, again := range present {
+			again()
+		}
+	}
 }
+
+// next returns the variable in which a limit holds the limit that follows it.
+func next(limit reflect.Value) reflect.Value { return open(limit.Elem().FieldByName("next")) }
 
 // tiersOf returns the variable in which l holds its limits.
 func tiersOf(l *mutex.TokenBucket) reflect.Value {
 	return open(reflect.ValueOf(l).Elem().FieldByName("tiers"))
-}
-
-// clone returns a copy of a slice.
-func clone(s reflect.Value) reflect.Value {
-	return reflect.AppendSlice(reflect.MakeSlice(s.Type(), 0, s.Len()), s)
 }
 
 // open returns the variable v, which may be an unexported field, such that it can be set.

@@ -73,7 +73,14 @@ func digestOf(l *mutex.TokenBucket) string {
 	var all []string
 	buckets := reflect.ValueOf(l).Elem().FieldByName("buckets")
 	for _, k := range buckets.MapKeys() {
-		all = append(all, fmt.Sprintf("%v: %+v", k, buckets.MapIndex(k).Elem().FieldByName("state")))
+		b := buckets.MapIndex(k).Elem()
+		changes := 0 // of the limit that the bucket has not seen
+		for l := b.FieldByName("limit").Elem(); !l.FieldByName("next").IsNil(); changes++ {
+			l = l.FieldByName("next").Elem()
+		}
+		all = append(all, fmt.Sprintf("%v: %v tokens at %v, debt %v, %v moves, %d changes", k,
+			b.FieldByName("tokens"), b.FieldByName("time"), b.FieldByName("inDebt"),
+			b.FieldByName("moves"), changes))
 	}
 	slices.Sort(all)
 	return fmt.Sprint(all)
