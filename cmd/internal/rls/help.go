@@ -70,13 +70,6 @@ func (*Command) Help() string {
 gRPC: envoy.service.ratelimit.v3.RateLimitService. The configuration is that of
 envoyproxy/ratelimit. Each rule has token buckets, in memory or in Redis.
 
-A configuration with errors is never put in force: at the start the service exits, and
-later the previous configuration stays. A rule keeps its buckets, also if its limit
-changes.
-
-SIGINT and SIGTERM stop the service after its requests have ended. A second signal stops
-it at once.
-
 Exit status:
   0  the service was stopped
   1  the service could not start or continue

@@ -1,12 +1,8 @@
 package rls
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,16 +10,11 @@ import (
 	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	xds "github.com/envoyproxy/go-control-plane/ratelimit/config/ratelimit/v3"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/types/known/anypb"
-
-	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
 )
 
-// changes is how many changes a service meets under load. A certificate is read again after half a
-// second, so there are a tenth as many changes of certificates.
+// changes is how many changes a service meets under load.
 var changes = flag.Int("changes", 50, "changes of the configuration under load")
 
 // load calls a function in some goroutines, and returns a function that waits until each has
@@ -120,66 +111,4 @@ func TestChangesOfXDSUnderLoad(t *testing.T) {
 			decisions.Load(), wrong.Load(), same.Load(), granted)
 	}
 	t.Logf("%d decisions during %d changes", decisions.Load(), *changes)
-}
-
-// While certificates change, no call fails: connections go on, and each new one meets a certificate
-// that its key fits.
-func TestChangesOfCertificatesUnderLoad(t *testing.T) {
-	dir, servers := t.TempDir(), testkit.NewCertificate("servers", nil)
-	name := func(file string) string { return filepath.Join(dir, file) }
-	install := func(version int) { // as Kubernetes does: a link to a directory is replaced
-		t.Helper()
-		c := testkit.NewCertificate("server.test", servers)
-		data := fmt.Sprintf("..%d", version)
-		if err := os.Mkdir(name(data), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		for file, text := range map[string]string{"cert": c.PEM, "key": c.Key} {
-			if err := os.WriteFile(name(filepath.Join(data, file)), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := os.Symlink(data, name("next")); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(name("next"), name("..data")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	install(0)
-	r := run(t, yearly("1000000000"), "--tls-cert", name("..data/cert"),
-		"--tls-key", name("..data/key"))
-	secure := &tls.Config{ServerName: "server.test", RootCAs: x509.NewCertPool()}
-	secure.RootCAs.AddCert(servers.Certificate)
-	client := grpc.WithTransportCredentials(credentials.NewTLS(secure))
-	kept := ratelimit.NewRateLimitServiceClient(dial(t, r.address, client))
-	var failed, calls atomic.Int64
-	again, stop := load(func() {
-		conn, err := grpc.NewClient(r.address, client)
-		if err != nil {
-			failed.Add(1)
-			return
-		}
-		defer conn.Close()
-		for _, c := range []ratelimit.RateLimitServiceClient{
-			kept, ratelimit.NewRateLimitServiceClient(conn),
-		} {
-			calls.Add(1)
-			if _, err := c.ShouldRateLimit(t.Context(), request(1, "k=v")); err != nil {
-				failed.Add(1)
-			}
-		}
-	})
-	swaps := *changes / 10
-	for version := range swaps {
-		again()
-		install(version + 1)
-		r.Log.Until(t, "certificate reloaded")
-	}
-	again()
-	stop()
-	if failed.Load() > 0 {
-		t.Errorf("%d of %d calls failed", failed.Load(), calls.Load())
-	}
-	t.Logf("%d calls during %d changes", calls.Load(), swaps)
 }

@@ -60,28 +60,6 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-func TestReflection(t *testing.T) {
-	r := run(t, yearly("1"))
-	stream, err := grpc_reflection_v1.NewServerReflectionClient(dial(t, r.address)).
-		ServerReflectionInfo(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = stream.Send(&grpc_reflection_v1.ServerReflectionRequest{
-		MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_ListServices{},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer, err := stream.Recv()
-	if err != nil || !strings.Contains(answer.String(), "ratelimit.v3.RateLimitService") {
-		t.Error(answer, err)
-	}
-	if err := stream.CloseSend(); err != nil {
-		t.Error(err)
-	}
-}
-
 // A panic of a handler is an error of its request, and one line of the log.
 func TestPanic(t *testing.T) {
 	log := testkit.NewTranscript()
