@@ -1,12 +1,10 @@
-// Package algorithm has rate limiters that a token bucket is compared with: fixed window, sliding
-// log, sliding window counter, and GCRA, which nginx has. They are reference code, in integers.
-// docs/algorithms.md describes them and says when to prefer which.
+// Package algorithm has rate limiters that a token bucket is compared with. docs/algorithms.md
+// describes them and says when to prefer which.
 //
 // All algorithms have the limit of a token bucket. Its burst is the count of a window, and the
 // length of a window is the time in which the rate supplies the burst, rounded up to a nanosecond.
-// This is the only window that grants the same number of requests at once and, for ever, the same
-// number a second. In GCRA that time is the tolerance. Fixed windows begin at the multiples of
-// their length since 1970.
+// In GCRA that time is the tolerance. Fixed windows begin at the multiples of their length since
+// 1970.
 package algorithm
 
 import (

@@ -3,8 +3,7 @@ package algorithm
 // slidingLog has a record of each grant of the last window. It is exact: no window of that length,
 // wherever it begins, has more than the burst.
 //
-// It needs a record for each instant with a grant, so a key takes memory in proportion to the
-// burst.
+// It needs a record for each grant, so a key takes memory in proportion to the burst.
 func slidingLog(burst, window uint64) Take {
 	type record struct{ instant, tokens uint64 }
 	var records []record // in the order of time
@@ -18,11 +17,7 @@ func slidingLog(burst, window uint64) Take {
 			return false
 		}
 		granted += cost
-		if last := len(records) - 1; last >= 0 && records[last].instant == now {
-			records[last].tokens += cost
-		} else {
-			records = append(records, record{now, cost})
-		}
+		records = append(records, record{now, cost})
 		return true
 	}
 }

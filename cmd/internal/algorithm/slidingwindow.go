@@ -13,12 +13,11 @@ func slidingWindow(burst, size uint64) Take {
 	var window, previous, present uint64 // window is the number of the present one
 	return func(now, cost uint64) bool {
 		w, elapsed := now/size, now%size
-		switch w - window {
-		case 0:
-		case 1:
+		if w > window+1 {
+			present = 0
+		}
+		if w > window {
 			window, previous, present = w, present, 0
-		default:
-			window, previous, present = w, 0, 0
 		}
 		if present+cost > burst {
 			return false

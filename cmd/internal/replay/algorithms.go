@@ -2,7 +2,6 @@ package replay
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/algorithm"
@@ -12,10 +11,8 @@ import (
 type AlgorithmOutcome struct {
 	// Algorithm is the name in --algorithm.
 	Algorithm string `json:"algorithm"`
-	// Granted and Refused count requests.
-	Granted uint64 `json:"granted"`
-	Refused uint64 `json:"refused"`
-	// KeysRefused is how many keys were refused at least once.
+	// Refused counts requests, and KeysRefused the keys that were refused at least once.
+	Refused     uint64 `json:"refused"`
 	KeysRefused uint64 `json:"keys_refused"`
 }
 
@@ -47,13 +44,10 @@ func newAlgorithmMode(o *Options) (*algorithmMode, error) {
 		return nil, fmt.Errorf("--algorithm: %w", err)
 	}
 	m.window = uint64(window)
-	for i, name := range o.Algorithms {
-		switch {
-		case algorithm.New[name] == nil:
+	for _, name := range o.Algorithms {
+		if algorithm.New[name] == nil {
 			return nil, fmt.Errorf("--algorithm: %q: want one of %s", name,
 				strings.Join(algorithm.Names, ", "))
-		case slices.Contains(o.Algorithms[:i], name):
-			return nil, fmt.Errorf("--algorithm: %s is there twice", name)
 		}
 		m.outcomes = append(m.outcomes, AlgorithmOutcome{Algorithm: name})
 	}
@@ -79,14 +73,12 @@ func (m *algorithmMode) decide(p pending, key []byte) (granted bool, err error) 
 	}
 	c.latest = max(c.latest, p.time)
 	for i, take := range c.takes {
-		o := &m.outcomes[i]
 		if take(uint64(c.latest), cost) {
-			o.Granted++
 			continue
 		}
-		if o.Refused++; !c.refused[i] {
+		if m.outcomes[i].Refused++; !c.refused[i] {
 			c.refused[i] = true
-			o.KeysRefused++
+			m.outcomes[i].KeysRefused++
 		}
 	}
 	return m.limitMode.decide(p, key)
@@ -102,7 +94,7 @@ func (rep *Report) writeAlgorithms(b *strings.Builder) {
 	b.WriteString("\nOther algorithms under this limit:\n\n")
 	table := columns(b)
 	fmt.Fprintln(table, "algorithm\trefused\tof requests\tkeys refused\t")
-	bucket := AlgorithmOutcome{"token-bucket", 0, rep.Limit.Refused, rep.Limit.KeysRefused}
+	bucket := AlgorithmOutcome{"token-bucket", rep.Limit.Refused, rep.Limit.KeysRefused}
 	for _, o := range append([]AlgorithmOutcome{bucket}, rep.Algorithms...) {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t\n", o.Algorithm, grouped(o.Refused),
 			percent(share(o.Refused, rep.Requests)), grouped(o.KeysRefused))
