@@ -163,23 +163,6 @@ const (
 	isUnclear // the path: see ResolvePath
 )
 
-// DefaultMaxKeyLength is the length of the longest key that a Memory gets as it is, in bytes.
-const DefaultMaxKeyLength = 64
-
-// keySecret is the key of the hash that replaces long keys.
-type keySecret [sha256.Size]byte
-
-// hashKey replaces the bytes of keys from start on, which are a key, by their hash of 128 bits. No
-// key of parts is equal to it, because no part has a digest of this length.
-func (s *keySecret) hashKey(keys []byte, start int) []byte {
-	var both [2 * sha256.Size]byte
-	copy(both[:], s[:])
-	inner := sha256.Sum256(keys[start:])
-	copy(both[sha256.Size:], inner[:])
-	sum := sha256.Sum256(both[:])
-	return compositekey.AppendDigest(keys[:start], sum[:16])
-}
-
 // digest hashes the bytes of v in place, because v may be a megabyte.
 func digest(v string) [sha256.Size]byte {
 	return sha256.Sum256(unsafe.Slice(unsafe.StringData(v), len(v)))

@@ -113,9 +113,6 @@ func (c *call) pushEntry(r *rule) bool {
 			e.fault, e.faultyKey = f, r.sources[i].name
 		}
 	}
-	if inMemory && len(c.keys)-start > c.l.maxKeyLength {
-		c.keys = c.l.ownSecret.hashKey(c.keys, start)
-	}
 	// The key is a view of c.keys, which is only appended to until the call ends. An array
 	// that c.keys has outgrown stays as it is. A Memory copies the keys that it keeps,
 	// and end clears the charges.

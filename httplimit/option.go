@@ -1,9 +1,7 @@
 package httplimit
 
 import (
-	"crypto/rand"
 	"errors"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -31,8 +29,6 @@ type settings struct {
 	inContext      bool
 	answer         func(http.ResponseWriter, *http.Request, *Refusal) // or nil
 	timeout        time.Duration
-	maxKeyLength   int
-	ownSecret      keySecret // of this process
 	liveSettings
 }
 
@@ -48,12 +44,10 @@ func (s *settings) apply(opts []Option) error {
 	s.header = requestHeader
 	s.claims = contextClaims
 	s.timeout = DefaultTimeout
-	s.maxKeyLength = DefaultMaxKeyLength
 	var errs []error
 	for _, o := range append([]Option{WithClientAddress(ClientAddress{})}, opts...) {
 		errs = append(errs, o(s))
 	}
-	_, _ = rand.Read(s.ownSecret[:]) // never fails
 	switch s.store.(type) {
 	case nil:
 		s.store = Memory(s.limiterOptions...)
@@ -198,16 +192,6 @@ func WithFields(f Fields) Option {
 // client's Retry-After is derived from it, so it must be kept private. Limiter.SetSharedSecret
 // changes it.
 func WithSharedSecret(text string) Option { return with(func(s *settings) { s.shared = text }) }
-
-// WithMaxKeyLength sets the length of the longest key that a Memory gets as it is, in bytes: 32 to
-// 1024, and DefaultMaxKeyLength by default. A key is the values of its parts, with a byte or two
-// for each. A longer key is replaced by a hash of 128 bits, keyed with a secret of the process, so
-// that a client that chooses its keys cannot make them take more memory. Another Store gets the
-// keys as text, in which a value has at most 384 bytes: see Store.
-func WithMaxKeyLength(n int) Option {
-	text := fmt.Sprintf("WithMaxKeyLength: want 32 to 1024, got %d", n)
-	return withValid(n >= 32 && n <= 1024, text, func(s *settings) { s.maxKeyLength = n })
-}
 
 // WithRefusal lets the application answer the requests that are not granted, in place of the
 // problem document. The fields of the limiter and Cache-Control are set already. The function must

@@ -27,7 +27,7 @@ func TestErrorsOfLimitersAndOptions(t *testing.T) {
 		WithClientAddress(ClientAddress{IPv4Bits: -1}),
 		WithClientAddress(ClientAddress{IPv6Bits: -1}),
 		WithClientAddress(ClientAddress{IPv4Bits: 33}),
-		WithTimeout(-1), WithMaxKeyLength(31), WithMaxKeyLength(1025),
+		WithTimeout(-1),
 	} {
 		if _, err := New(p, o); err == nil {
 			t.Errorf("option %d is accepted", i)

@@ -1,21 +1,16 @@
 package httplimit
 
 import (
-	"bufio"
-	"encoding/base64"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"slices"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
-
-// maxSnapshotLine bounds a line of a snapshot, in bytes. The line of a rule is the longest.
-const maxSnapshotLine = 1 << 20
 
 // Restored describes a snapshot that Restore has read.
 type Restored struct {
@@ -35,19 +30,16 @@ type Restored struct {
 // version, or more buckets for a rule than its table can hold. The error has the number of the
 // line.
 func (l *Limiter) Restore(r io.Reader) (Restored, error) {
-	s := &restoration{
-		limiter: l, rules: map[string]*rule{}, seen: map[string]bool{}, sum: newChecksum(),
-	}
+	s := &restoration{rules: map[string]*rule{}}
 	if o, err := tb.Apply(l.limiterOptions...); err == nil { // as New has checked
 		s.maxKeys = o.MaxKeys
 	}
 	for _, r := range l.policy.Load().rules {
-		s.rules[r.snapshotRule().name()] = r
+		s.rules[r.snapshotRule().id()] = r
 	}
 	if err := s.read(r); err != nil {
 		return Restored{}, fmt.Errorf("httplimit: snapshot: line %d: %w", s.line, err)
 	}
-	copy(l.ownSecret[:], s.head.Secret)
 	done := Restored{Time: s.head.Time, Skipped: s.skipped}
 	for _, t := range s.tables {
 		if err := t.restore(); err != nil {
@@ -60,125 +52,65 @@ func (l *Limiter) Restore(r io.Reader) (Restored, error) {
 
 // restoration is the work of reading a snapshot.
 type restoration struct {
-	limiter *Limiter
 	maxKeys int
-	rules   map[string]*rule // by the set and the name
+	rules   map[string]*rule // by their id
 	line    int
-	sum     hash.Hash32 // of the lines so far
 	head    snapshotHead
 	tables  []*savedTable
 	table   *savedTable // of the last rule; nil before the first
-	seen    map[string]bool
 	skipped []string
 }
 
 // savedTable is the buckets of a rule.
 type savedTable struct {
 	rule   *rule // nil if they are skipped
-	tiers  map[string]int
-	known  map[string]bool // keys, as they are written
 	keys   []string
 	states []tb.State
 }
 
-// name is the same for two rules if and only if they have the same set and name.
-func (s snapshotRule) name() string { return fmt.Sprintf("%q %q", s.Set, s.Rule) }
-
-// snapshotLine is any line of a snapshot after the first: the last line, a rule or a bucket.
-type snapshotLine struct {
-	End bool `json:"end"`
-	snapshotRule
-	snapshotBucket
-}
-
-type snapshotBucket struct {
-	Key    *string  `json:"key"`
-	Tokens *float64 `json:"tokens"`
-	At     *int64   `json:"at"`
-	Tier   string   `json:"tier"`
-}
+func (s *snapshotRule) id() string { return fmt.Sprintf("%q %q", s.Set, s.Name) }
 
 // read reads the whole snapshot.
 func (s *restoration) read(r io.Reader) error {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, maxSnapshotLine)
-	ended := false
-	for lines.Scan() {
+	s.line = 1
+	plain, err := gzip.NewReader(r)
+	if err != nil {
+		return fmt.Errorf("is not the begin of a snapshot: %w", err)
+	}
+	in := json.NewDecoder(plain)
+	if err := in.Decode(&s.head); err != nil {
+		return fmt.Errorf("is not the begin of a snapshot: %w", err)
+	}
+	switch h := &s.head; {
+	case h.Format != snapshotFormat:
+		return fmt.Errorf("the format is %q, want %q", h.Format, snapshotFormat)
+	case h.Version != snapshotVersion:
+		return fmt.Errorf("the version is %d, want %d", h.Version, snapshotVersion)
+	}
+	in.DisallowUnknownFields()
+	for {
 		s.line++
-		var err error
-		switch {
-		case ended:
-			err = errors.New("there is more after the end")
-		case s.line == 1:
-			err = s.readHead(lines.Bytes())
-		default:
-			ended, err = s.readLine(lines.Bytes())
-		}
-		if err != nil {
+		var line snapshotLine
+		switch err := in.Decode(&line); {
+		case errors.Is(err, io.EOF): // which gzip returns only after the checksum
+			return nil
+		case err != nil:
 			return err
+		case line.Rule != nil:
+			s.addRule(line.Rule)
+		case line.Bucket == nil || s.table == nil:
+			return errors.New("want a rule, or a bucket after its rule")
+		default:
+			if err := s.table.add(line.Bucket, s.maxKeys); err != nil {
+				return err
+			}
 		}
-		_, _ = s.sum.Write(lines.Bytes()) // a hash returns no error
-		_, _ = s.sum.Write([]byte{'\n'})
 	}
-	if ended {
-		return lines.Err()
-	}
-	s.line++
-	err := lines.Err()
-	switch {
-	case err == nil:
-		return fmt.Errorf("the end is missing: %w", io.ErrUnexpectedEOF)
-	case errors.Is(err, bufio.ErrTooLong):
-		return fmt.Errorf("has more than %d bytes", maxSnapshotLine)
-	}
-	return err
 }
 
-func (s *restoration) readHead(line []byte) error {
-	err := json.Unmarshal(line, &s.head)
-	switch {
-	case s.head.Format != snapshotFormat:
-		return fmt.Errorf("is not the begin of a snapshot: want the format %q", snapshotFormat)
-	case s.head.Version != snapshotVersion:
-		return fmt.Errorf("the version is %d, want %d", s.head.Version, snapshotVersion)
-	case err != nil:
-		return err
-	case len(s.head.Secret) != len(keySecret{}):
-		return fmt.Errorf("the secret has %d bytes, want %d", len(s.head.Secret), len(keySecret{}))
-	case s.head.Time.IsZero():
-		return errors.New("there is no time")
-	}
-	return nil
-}
-
-func (s *restoration) readLine(line []byte) (ended bool, err error) {
-	var l snapshotLine
-	if err := json.Unmarshal(line, &l); err != nil {
-		return false, err
-	}
-	switch {
-	case l.Rule != "":
-		return false, s.readRule(&l.snapshotRule)
-	case l.Key != nil:
-		return false, s.addBucket(&l.snapshotBucket)
-	case l.End:
-		if want := fmt.Sprintf(snapshotEnd, s.sum.Sum32()); string(line) != want {
-			return false, fmt.Errorf("is %s, want %s: the snapshot is damaged", line, want)
-		}
-		return true, nil
-	}
-	return false, errors.New("want a rule, a key or the end")
-}
-
-func (s *restoration) readRule(saved *snapshotRule) error {
-	name := saved.name()
-	if s.seen[name] {
-		return fmt.Errorf("rule %q is there twice", saved.Rule)
-	}
-	s.seen[name] = true
-	s.table = &savedTable{}
-	r := s.rules[name]
-	why := ""
+// addRule finds the rule that gets the buckets after its line.
+func (s *restoration) addRule(saved *snapshotRule) {
+	r, why := s.rules[saved.id()], ""
 	switch {
 	case r == nil:
 		why = "the policy has no such rule"
@@ -188,47 +120,29 @@ func (s *restoration) readRule(saved *snapshotRule) error {
 		why = "its limit_keys have changed"
 	case !slices.Equal(r.snapshotRule().Prefixes, saved.Prefixes):
 		why = "the prefixes of addresses have changed"
-	default:
-		s.table.rule, s.table.tiers, s.table.known = r, map[string]int{}, map[string]bool{}
-		for i, tier := range r.byTier() {
-			s.table.tiers[tier.tierName] = i
-		}
-		s.tables = append(s.tables, s.table)
-		return nil
 	}
-	s.skipped = append(s.skipped, fmt.Sprintf("rule %q: %s", saved.Rule, why))
-	return nil
+	if why != "" {
+		s.skipped = append(s.skipped, fmt.Sprintf("rule %q: %s", saved.Name, why))
+		s.table = &savedTable{}
+		return
+	}
+	s.table = &savedTable{rule: r}
+	s.tables = append(s.tables, s.table)
 }
 
-func (s *restoration) addBucket(b *snapshotBucket) error {
-	t := s.table
-	switch {
-	case t == nil:
-		return errors.New("want a rule before its keys")
-	case b.Tokens == nil || b.At == nil:
-		return errors.New("want tokens and the time at")
+func (t *savedTable) add(b *snapshotBucket, most int) error {
+	if t.rule == nil {
+		return nil
 	}
-	state := tb.State{Tokens: *b.Tokens, At: time.Unix(0, *b.At)}
-	if err := state.Validate(); err != nil || t.rule == nil {
+	state := b.state(t.rule.ruleState)
+	if err := state.Validate(); err != nil {
 		return err
 	}
-	if t.known[*b.Key] {
-		return fmt.Errorf("the key is there twice in rule %q", t.rule.Name)
-	}
-	t.known[*b.Key] = true
-	state.Tier = t.tiers[b.Tier] // 0 if the policy has no such tier any more
-	if len(t.states) == s.maxKeys {
+	if len(t.states) == most {
 		return fmt.Errorf("rule %q has more buckets than its table can hold, which is %d",
-			t.rule.Name, s.maxKeys)
+			t.rule.Name, most)
 	}
-	key, err := base64.StdEncoding.DecodeString(*b.Key)
-	if err != nil {
-		return fmt.Errorf("the key: %w", err)
-	}
-	if len(key) > s.limiter.maxKeyLength {
-		key = (*keySecret)(s.head.Secret).hashKey(key, 0)
-	}
-	t.keys, t.states = append(t.keys, string(key)), append(t.states, state)
+	t.keys, t.states = append(t.keys, string(b.Key)), append(t.states, state)
 	return nil
 }
 

@@ -52,8 +52,7 @@ type rule struct {
 	tiers    *tiers   // nil if there are none
 	tierName string   // if this is the rule with the limit of a tier
 
-	tierIndex int    // in the table
-	tierField string // the name of the tier in a snapshot
+	tierIndex int // in the table
 
 	conditions []condition
 }

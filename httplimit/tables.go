@@ -1,7 +1,6 @@
 package httplimit
 
 import (
-	"encoding/json"
 	"slices"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -28,8 +27,6 @@ func (b *compilation) addTiers(r *rule, path, label string) {
 	for _, name := range r.Tiers.names() {
 		t := *r
 		t.tiers, t.tierName, t.Limit = nil, name, r.Tiers.Limits[name]
-		quoted, _ := json.Marshal(name) // a string has no error
-		t.tierField = `,"tier":` + string(quoted)
 		if t.Limit.Validate() == nil {
 			t.ruleText = newRuleText(label, &t.Rule)
 		}

@@ -24,7 +24,6 @@ func TestUsageErrors(t *testing.T) {
 		{"--shutdown-timeout=-1s", "tb-proxy: --shutdown-timeout=-1s: want 0s or more"},
 		{"--ipv4-prefix=0", "1 to 32"},
 		{"--ipv6-prefix=129", "1 to 128"},
-		{"--max-key-length=31", "32 to 1024"},
 		{"--body-timeout=-1s", "tb-proxy: --body-timeout=-1s: want 0s or more"},
 		{"--redis=http://h", "redis://localhost:6379/0"},
 		{"--redis=h:1,--state=x", "want no --state"},

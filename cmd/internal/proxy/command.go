@@ -38,7 +38,6 @@ type limitFlags struct {
 	MaxKeys    int           `default:"1048576" help:"${proxy_max_keys}"`
 	Overflow   string        `enum:"forgive,refuse" default:"forgive" help:"${proxy_overflow}"`
 
-	MaxKeyLength        int    `default:"64" help:"${proxy_key_length}"`
 	ClientAddressHeader string `default:"X-Forwarded-For" help:"${proxy_address_header}"`
 }
 

@@ -40,8 +40,6 @@ func (c *Command) Validate() error {
 		return errors.New("--ipv4-prefix: want 1 to 32 bits")
 	case c.IPv6Prefix < 1, c.IPv6Prefix > 128:
 		return errors.New("--ipv6-prefix: want 1 to 128 bits")
-	case c.MaxKeyLength < 32, c.MaxKeyLength > 1024:
-		return errors.New("--max-key-length: want 32 to 1024 bytes")
 	case c.Interval <= 0:
 		return errors.New("--state-interval: want more than 0s")
 	case c.RedisTimeout < time.Millisecond:
@@ -65,7 +63,7 @@ func (c *Command) limiterOptions() []tb.Option {
 func (r *runner) options() []httplimit.Option {
 	o := []httplimit.Option{
 		httplimit.WithLimiterOptions(r.limiterOptions()...),
-		httplimit.WithSharedSecret(r.SharedSecret), httplimit.WithMaxKeyLength(r.MaxKeyLength),
+		httplimit.WithSharedSecret(r.SharedSecret),
 	}
 	if r.store != nil {
 		o = append(o, httplimit.WithStore(r.store))

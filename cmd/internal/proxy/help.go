@@ -20,8 +20,6 @@ var Vars = kong.Vars{
 	"proxy_ipv4":     "Bits of an IPv4 address that make a client, 1 to 32.",
 	"proxy_ipv6":     "Bits of an IPv6 address that make a client, 1 to 128.",
 	"proxy_max_keys": "Bound on the keys of each rule, and so on memory: 1 to 1073741824.",
-	"proxy_key_length": "Length of the longest key that is kept as it is, in bytes: 32 to 1024. A" +
-		" longer key is replaced by a hash of 16 bytes.",
 	"proxy_overflow": "What happens to a new key while no bucket is full: forgive the smallest" +
 		" debt, or refuse the key.",
 

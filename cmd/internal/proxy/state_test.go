@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"compress/gzip"
 	"fmt"
 	"io"
 	"net/http"
@@ -38,11 +39,25 @@ func TestStateHasTheCostOfResponsesThatAreCutOff(t *testing.T) {
 		_ = p.Stop()
 		r.Body.Close()
 		upstream.Close()
-		text, err := os.ReadFile(name)
+		text, err := readState(name)
 		_, rest, _ := strings.Cut(string(text), `"tokens":`)
 		tokens := 0.0
 		if _, scan := fmt.Sscan(rest, &tokens); err != nil || scan != nil || tokens > 50 {
 			t.Errorf("%v, %v, want 10 tokens\n%s", err, scan, text)
 		}
 	}
+}
+
+// readState returns the lines of a state.
+func readState(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	lines, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(lines)
 }
