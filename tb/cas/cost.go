@@ -4,11 +4,9 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/seed-181794aa/ratelimit/internal/unit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
-
-// mostSettled is the most units of an actual cost. A greater one counts as mostSettled.
-const mostSettled = 1 << 52
 
 // checkCost returns tb.ErrInvalidCost unless cost is positive and finite.
 func checkCost(cost float64) error {
@@ -26,18 +24,10 @@ func checkActual(actual float64) error {
 	return nil
 }
 
-// actualUnits returns an actual cost in units, rounded up.
-func (m *layout) actualUnits(actual float64) uint64 {
-	if actual >= mostSettled/float64(m.scale) {
-		return mostSettled
-	}
-	return m.roundUp(actual)
-}
-
 // beyond returns the units of an actual cost beyond the units of an estimate, and the reverse.
 func (m *layout) beyond(actual, estimate float64) (more, less uint64) {
-	a := m.actualUnits(actual)
-	e := m.actualUnits(estimate) // may be above a new capacity
+	a := unit.Settled(actual, m.scale)
+	e := unit.Settled(estimate, m.scale) // may be above a new capacity
 	return a - min(a, e), e - min(a, e)
 }
 
@@ -57,18 +47,7 @@ func (m *layout) unitsOfCost(cost float64) uint64 {
 	if cost > float64(m.tokens) {
 		return m.impossible()
 	}
-	return m.roundUp(cost)
-}
-
-// roundUp returns the least number of units whose float64 in tokens is not below tokens. So 0.1 is
-// exactly a tenth, although its binary fraction is a little more.
-func (m *layout) roundUp(tokens float64) uint64 {
-	scale := float64(m.scale)
-	units := math.Floor(tokens * scale)
-	if units/scale < tokens {
-		units++
-	}
-	return uint64(units)
+	return unit.RoundUp(cost, m.scale)
 }
 
 // tokensIn returns the whole tokens in a number of units below 2³². The product is too large
@@ -81,7 +60,7 @@ func (m *layout) tokensIn(units uint64) int {
 // micros returns units in millionths of a token.
 func (m *layout) micros(units uint64) uint64 { return units * (maxScale / m.scale) }
 
-// microsUpTo returns units in millionths of a token, at most mostSettled of them.
+// microsUpTo returns units in millionths of a token, at most unit.MostSettled of them.
 func (m *layout) microsUpTo(units uint64) uint64 {
-	return m.micros(min(units, mostSettled/maxScale*m.scale))
+	return m.micros(min(units, unit.MostSettled/maxScale*m.scale))
 }

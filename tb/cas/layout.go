@@ -3,17 +3,12 @@ package cas
 import (
 	"math/bits"
 
+	"github.com/seed-181794aa/ratelimit/internal/unit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 const (
-	// maxScale is the most units that a token has: a unit is then a millionth of a token.
-	maxScale = 1_000_000
-
-	// leastUnits is the least number of units in a capacity, unless a token has maxScale units. The
-	// quantum of the contract, Capacity·2⁻²³, fixes it. More units would take bits from the delta,
-	// and cells would be replaced more often.
-	leastUnits = 1 << 23
+	maxScale = unit.MaxScale
 
 	// sealBit is set in a word that no grant may change. The bits below it keep the delta and the
 	// deficit.
@@ -43,10 +38,7 @@ type layout struct {
 }
 
 func newLayout(l tb.Limit) layout {
-	scale := uint64(1)
-	for scale < maxScale && uint64(l.Capacity)*scale < leastUnits {
-		scale *= 10
-	}
+	scale, _ := unit.Scale(l.Capacity) // more units would take bits from the delta
 	m := layout{
 		limit:      l,
 		supply:     newSupply(l, scale),

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/seed-181794aa/ratelimit/internal/unit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -19,7 +20,7 @@ func capacities() []int {
 		cs = append(cs, c-1, c, c+1)
 	}
 	for c := 10; c < tb.MaxCapacity; c *= 10 {
-		cs = append(cs, c, 1+leastUnits/c, 2+leastUnits/c)
+		cs = append(cs, c, 1+unit.Least/c, 2+unit.Least/c)
 	}
 	return cs
 }

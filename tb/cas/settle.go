@@ -1,6 +1,7 @@
 package cas
 
 import (
+	"github.com/seed-181794aa/ratelimit/internal/unit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -11,7 +12,7 @@ func settle[H home](h H, estimate, actual float64) {
 	s := h.shared()
 	c := h.load()
 	m := h.layoutOf(c)
-	s.settled.add(m, m.actualUnits(actual))
+	s.settled.add(m, unit.Settled(actual, m.scale))
 	more, less := m.beyond(actual, estimate)
 	if less > 0 {
 		refund(h, t, estimate, actual)

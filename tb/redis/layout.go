@@ -2,29 +2,23 @@ package redis
 
 import (
 	"fmt"
-	"math"
 	"math/big"
 	"math/bits"
 	"sync/atomic"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/internal/unit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 const (
-	// maxScale is the most units that a token has, and leastUnits is the least number of units in a
-	// capacity with fewer. They give the units of tb/cas and tb/mutex.
-	maxScale   = 1_000_000
-	leastUnits = 1 << 23
+	maxScale = unit.MaxScale
 
 	// rateBits is the most bits of the two numbers of a rate: see buckets.lua.
 	rateBits = 48
 
 	// deepest is the most debt of a bucket in units. The most for a call of Reserve is a capacity.
 	deepest = 1 << 31
-
-	// mostSettled is the most units of an actual cost.
-	mostSettled = 1 << 52
 )
 
 // layout is a limit in the integers of the script. It is immutable.
@@ -49,11 +43,8 @@ func newLayout(limit tb.Limit, lease time.Duration) (*layout, error) {
 	if err := limit.Validate(); err != nil {
 		return nil, err
 	}
-	m := &layout{limit: limit, scale: 1, id: layouts.Add(1)}
-	for m.scale < maxScale && uint64(limit.Capacity)*m.scale < leastUnits {
-		m.scale *= 10
-		m.header[0]++
-	}
+	m := &layout{limit: limit, id: layouts.Add(1)}
+	m.scale, m.header[0] = unit.Scale(limit.Capacity)
 	m.capacity = uint64(limit.Capacity) * m.scale
 	rate := big.NewRat(limit.Tokens, int64(limit.Per))
 	rate.Mul(rate, big.NewRat(int64(m.scale)*int64(time.Microsecond), 1))
@@ -101,23 +92,12 @@ func (m *layout) unitsOf(n int) uint64 {
 	return uint64(n) * m.scale
 }
 
-// unitsOfCost returns cost in units, or impossible if it is above the capacity. It rounds up to the
-// least number of units whose float64 in tokens is not below cost, so 0.1 is exactly a tenth.
+// unitsOfCost returns cost in units, rounded up, or impossible if it is above the capacity.
 func (m *layout) unitsOfCost(cost float64) uint64 {
 	if cost > float64(m.capacity/m.scale) {
 		return m.impossible()
 	}
-	return m.roundUp(cost)
-}
-
-// roundUp returns a number of tokens in units, at most mostSettled.
-func (m *layout) roundUp(tokens float64) uint64 {
-	scale := float64(m.scale)
-	units := math.Floor(tokens * scale)
-	if units/scale < tokens {
-		units++
-	}
-	return uint64(min(units, mostSettled))
+	return unit.RoundUp(cost, m.scale)
 }
 
 // tokens returns units in tokens.

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/internal/unit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -22,13 +23,13 @@ func randomLimit(rng *rand.Rand) tb.Limit {
 		edge := []int64{1 << 26, 1 << rateBits}[rng.IntN(2)]
 		l.Per = time.Duration(1000 * (edge - 5 + rng.Int64N(10)))
 	case 2: // both numbers of the rate are near the edge of the script
-		l.Capacity = leastUnits + rng.IntN(tb.MaxCapacity-leastUnits)
+		l.Capacity = unit.Least + rng.IntN(tb.MaxCapacity-unit.Least)
 		l.Per = time.Duration(1000 * (1<<rateBits - magnitude(rng, 1<<40)))
 		l.Tokens = 1<<rateBits - int64(magnitude(rng, 1<<47))
 		return l
 	case 3: // the product of capacity and divisor is near 2⁵³
 		units := int64(l.Capacity)
-		for scale := int64(1); scale < maxScale && int64(l.Capacity)*scale < leastUnits; scale *= 10 {
+		for scale := int64(1); scale < maxScale && int64(l.Capacity)*scale < unit.Least; scale *= 10 {
 			units = int64(l.Capacity) * scale * 10
 		}
 		l.Per = time.Duration(1000 * max(1, (1<<53)/(units+2)-5+rng.Int64N(10)))

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/internal/sleep"
+	"github.com/seed-181794aa/ratelimit/internal/unit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -110,7 +111,7 @@ func (l *Limiter) settle(key string, estimate, actual float64) error {
 // settlement returns the item that replaces an estimate by the actual cost. Both may be above the
 // capacity.
 func (m *layout) settlement(estimate, actual float64) item {
-	expected, used := m.roundUp(estimate), m.roundUp(actual)
+	expected, used := unit.Settled(estimate, m.scale), unit.Settled(actual, m.scale)
 	if used > expected {
 		return item{kind: kindCharge, units: used - expected}
 	}
