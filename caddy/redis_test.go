@@ -47,7 +47,7 @@ func TestAReloadReadsTheAddressOfRedis(t *testing.T) {
 	want := `
 # HELP tb_redis_breaker_state Whether the limiter asks the server: ` + states + `
 # TYPE tb_redis_breaker_state gauge
-tb_redis_breaker_state{limiter="api",rule="r"} 0
+tb_redis_breaker_state{limiter="api"} 0
 ` // and no limiter of before
 	err := testutil.GatherAndCompare(registry(), strings.NewReader(want), "tb_redis_breaker_state")
 	if err != nil {

@@ -17,18 +17,26 @@ func Redis(name string, l RedisSource) prometheus.Collector {
 }
 
 // RedisByRule returns a collector of the limiters that rules yields whenever Prometheus asks, each
-// with the value of the label rule. No two values may be equal. rules must be safe for concurrent
-// use, because Prometheus may ask twice at a time.
+// with the value of the label rule. No two values may be equal. The limiters are of one Store: its
+// metrics of the server have no label rule. rules must be safe for concurrent use, because
+// Prometheus may ask twice at a time.
 func RedisByRule(name string, rules iter.Seq2[string, RedisSource]) prometheus.Collector {
 	type statistics = source[redis.Stats]
-	return newCollector(name, []string{"rule"}, redisFamilies,
-		func(yield func(statistics) bool) {
+	return collectors{
+		newCollector(name, []string{"rule"}, redisFamilies, func(yield func(statistics) bool) {
 			for rule, l := range rules {
 				if !yield(statistics{[]string{rule}, l.Stats()}) {
 					return
 				}
 			}
-		})
+		}),
+		newCollector(name, nil, serverFamilies, func(yield func(statistics) bool) {
+			for _, l := range rules {
+				yield(statistics{nil, l.Stats()})
+				return
+			}
+		}),
+	}
 }
 
 var redisFamilies = []family[redis.Stats]{
@@ -51,6 +59,24 @@ var redisFamilies = []family[redis.Stats]{
 			}
 			return all
 		}),
+	counter("tb_redis_abandoned_calls_total",
+		"Calls that the server granted in time, but whose caller had left when the reply came.",
+		func(s *redis.Stats) float64 { return float64(s.Abandoned) }),
+	counter("tb_redis_reservations_total", "Reservations that took tokens.",
+		func(s *redis.Stats) float64 { return float64(s.Reservations) }),
+	counter("tb_redis_cancellations_total", "Reservations that were cancelled.",
+		func(s *redis.Stats) float64 { return float64(s.Cancellations) }),
+	counter("tb_redis_unpaid_tokens_total",
+		"Tokens that settled costs were above their estimates and could not be charged.",
+		func(s *redis.Stats) float64 { return s.UnpaidTokens }),
+	counter("tb_redis_lease_claimed_tokens_total", "Tokens that were taken for leases.",
+		func(s *redis.Stats) float64 { return s.ClaimedTokens }),
+	counter("tb_redis_lease_returned_tokens_total", "Tokens that leases have given back.",
+		func(s *redis.Stats) float64 { return s.ReturnedTokens }),
+}
+
+// serverFamilies are of the server, which the limiters of a store have in common.
+var serverFamilies = []family[redis.Stats]{
 	gauge("tb_redis_breaker_state",
 		"Whether the limiter asks the server: 0 is closed (it does), 1 open, 2 recovering.",
 		func(s *redis.Stats) float64 { return float64(s.Breaker) }),
@@ -66,20 +92,6 @@ var redisFamilies = []family[redis.Stats]{
 	counter("tb_redis_stale_commands_total",
 		"Commands that reached the server after their deadline, and took nothing.",
 		func(s *redis.Stats) float64 { return float64(s.Stale) }),
-	counter("tb_redis_abandoned_calls_total",
-		"Calls that the server granted in time, but whose caller had left when the reply came.",
-		func(s *redis.Stats) float64 { return float64(s.Abandoned) }),
-	counter("tb_redis_reservations_total", "Reservations that took tokens.",
-		func(s *redis.Stats) float64 { return float64(s.Reservations) }),
-	counter("tb_redis_cancellations_total", "Reservations that were cancelled.",
-		func(s *redis.Stats) float64 { return float64(s.Cancellations) }),
-	counter("tb_redis_unpaid_tokens_total",
-		"Tokens that settled costs were above their estimates and could not be charged.",
-		func(s *redis.Stats) float64 { return s.UnpaidTokens }),
-	counter("tb_redis_lease_claimed_tokens_total", "Tokens that were taken for leases.",
-		func(s *redis.Stats) float64 { return s.ClaimedTokens }),
-	counter("tb_redis_lease_returned_tokens_total", "Tokens that leases have given back.",
-		func(s *redis.Stats) float64 { return s.ReturnedTokens }),
 	gauge("tb_redis_clock_offset_seconds",
 		"How far the server's clock is ahead of this machine's clock.",
 		func(s *redis.Stats) float64 { return s.Offset.Seconds() }),

@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/redis"
 )
 
 type stats []httplimit.RuleStats
@@ -100,20 +101,26 @@ func TestCollectsRulesInRedis(t *testing.T) {
 	rules := make(stats, 2)
 	for i, label := range []string{"a", "set/b"} {
 		rules[i] = httplimit.RuleStats{Rule: label, Label: label, Limit: tb.Limit{Tokens: 1, Per: 1},
-			Limiter: inRedis{fixed: fixed{Commands: uint64(i)}}}
+			Limiter: inRedis{fixed: fixed{
+				Reservations: uint64(i), ServerStats: redis.ServerStats{Commands: 7},
+			}}}
 	}
 	source := &rules
 	c := Rules("", source)
-	const name, head = "tb_redis_commands_total", `
+	const reservations, commands = "tb_redis_reservations_total", `
 		# HELP tb_redis_commands_total Commands that were sent.
 		# TYPE tb_redis_commands_total counter
+		tb_redis_commands_total 7
+		# HELP tb_redis_reservations_total Reservations that took tokens.
+		# TYPE tb_redis_reservations_total counter
 		`
-	wantText(t, c, head+`tb_redis_commands_total{rule="a"} 0
-		tb_redis_commands_total{rule="set/b"} 1
-	`, name)
+	names := []string{"tb_redis_commands_total", reservations}
+	wantText(t, c, commands+reservations+`{rule="a"} 0
+		`+reservations+`{rule="set/b"} 1
+	`, names...)
 	*source = rules[1:]
-	wantText(t, c, head+`tb_redis_commands_total{rule="set/b"} 1
-	`, name)
+	wantText(t, c, commands+reservations+`{rule="set/b"} 1
+	`, names...)
 	*source = stats{{Limit: tb.Limit{Tokens: 1, Per: 1}}}
-	wantText(t, c, "", name)
+	wantText(t, c, "", names...)
 }

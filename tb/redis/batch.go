@@ -111,13 +111,6 @@ func (l *shared) begin() bool {
 // shares reports whether a batch may have several buckets.
 func (l *shared) shares() bool { return !l.alone && !l.isCluster() }
 
-// running returns how many flushes are running.
-func (s *pending) running() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.flushes
-}
-
 // flush sends batches as long as calls wait.
 func (l *shared) flush() {
 	b := batchPool.Get().(*batch)

@@ -241,6 +241,3 @@ func wake(calls []*call) {
 }
 
 func timedOut() error { return &Error{CauseTimeout, context.DeadlineExceeded} }
-
-// local returns the time since the limiter was made, in µs of the monotonic clock.
-func (l *shared) local() int64 { return time.Since(l.start).Microseconds() }

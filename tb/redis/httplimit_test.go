@@ -81,13 +81,8 @@ func (s *shop) send(r *http.Request) int {
 	return w.Code
 }
 
-// commands returns how many commands the limiters have sent.
-func (s *shop) commands() (n uint64) {
-	for _, st := range s.Stats() {
-		n += st.Limiter.(*Limiter).Stats().Commands
-	}
-	return n
-}
+// commands returns how many commands the limiters have sent, of which each one knows.
+func (s *shop) commands() uint64 { return s.Stats()[0].Limiter.(*Limiter).Stats().Commands }
 
 // levels wants these tokens in the buckets of a request, to a quarter.
 func (s *shop) levels(r *http.Request, want string) {

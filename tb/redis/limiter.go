@@ -39,8 +39,6 @@ type shared struct {
 	settings
 	client  rueidis.Client
 	script  *script
-	start   time.Time    // of local times
-	nodes   [ranges]node // without a cluster, only the first one
 	pending pending
 	denials denials
 	leases  *leases // nil without leases
@@ -62,10 +60,7 @@ func New(client rueidis.Client, limit tb.Limit, opts ...Option) (*Limiter, error
 	if err != nil {
 		return nil, err
 	}
-	x := &shared{
-		settings: s, client: client, script: buckets, start: time.Now(),
-		counts: newCounts(),
-	}
+	x := &shared{settings: s, client: client, script: buckets, counts: newCounts()}
 	l, err := x.tier(limit)
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ const (
 	ranges = 16
 )
 
-// node is what a limiter has learned of a server. The limiter of a cluster does not know which
+// node is what limiters have learned of a server. The limiter of a cluster does not know which
 // server has a key. So it has a node for each range of slots, and a master that is down opens the
 // breakers of its own ranges only.
 type node struct {
@@ -28,11 +28,21 @@ type node struct {
 // connection which another call has begun would wait for it after its timeout, too.
 const calm = 5 * time.Second
 
-// link is what the limiters of a Store know of the connections of their client. All methods are
-// safe for concurrent use.
+// link is what the limiters of a Store have in common, because they have one client: what they know
+// of its servers, and the counts of its commands. All methods are safe for concurrent use.
 type link struct {
+	start  time.Time                 // of local times
+	nodes  [ranges]node              // without a cluster, only the first one
 	failed atomic.Pointer[time.Time] // the last command, or nil
+
+	commands, loaded, stale atomic.Uint64
+	inFlight                atomic.Int64
 }
+
+func newLink() *link { return &link{start: time.Now()} }
+
+// local returns the time since the link was made, in µs of the monotonic clock.
+func (k *link) local() int64 { return time.Since(k.start).Microseconds() }
 
 func (k *link) fail() {
 	now := time.Now()

@@ -21,7 +21,7 @@ type settings struct {
 	lease   time.Duration // 0 for none
 	alone   bool          // each call is a command of its own
 	denial  time.Duration // the longest time for which a refusal is remembered
-	link    *link
+	*link
 
 	onDegraded func(key string, o Outcome) // may be nil
 	logger     *slog.Logger                // may be nil
@@ -150,7 +150,7 @@ func WithoutBatching() Option {
 func apply(opts []Option) (settings, error) {
 	s := settings{
 		prefix: "tb:", timeout: 50 * time.Millisecond, policy: Refuse, denial: time.Second,
-		link: new(link),
+		link: newLink(),
 	}
 	for _, o := range opts {
 		if o.set != nil { // not the zero Option

@@ -38,11 +38,13 @@ func (l *shared) run(
 	}) { // the client became one of a cluster after the batch was filled, and would panic
 		return r, &Error{CauseCluster, rueidis.ErrNoSlot}
 	}
-	l.counts.commands.Add(1)
+	l.inFlight.Add(1)
+	defer l.inFlight.Add(-1)
+	l.commands.Add(1)
 	result := c.Do(ctx, build.Evalsha().Sha1(l.script.sha).Numkeys(n).Key(names...).Arg(arg).Build())
 	if e, ok := rueidis.IsRedisErr(result.Error()); ok && e.IsNoScript() {
-		l.counts.commands.Add(1)
-		l.counts.loaded.Add(1)
+		l.commands.Add(1)
+		l.loaded.Add(1)
 		result = c.Do(ctx, build.Eval().Script(l.script.text).Numkeys(n).Key(names...).Arg(arg).Build())
 	}
 	text, err := result.ToString()

@@ -138,7 +138,7 @@ func (l *shared) deliver(b *batch, r reply, sent, received int64) (all bool) {
 		}
 	}
 	if !inTime {
-		l.counts.stale.Add(1)
+		l.stale.Add(1)
 		return false
 	}
 	for i := range b.entries { // before a caller knows

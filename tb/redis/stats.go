@@ -8,7 +8,7 @@ import (
 	"github.com/puzpuzpuz/xsync/v3"
 )
 
-// Stats counts from the creation of the limiter.
+// Stats counts from the creation of the limiter, or of its Store.
 type Stats struct {
 	// Granted and Refused count the calls and charges that the server decided.
 	Granted, Refused uint64
@@ -20,20 +20,6 @@ type Stats struct {
 	// Policy is the failure policy. PolicyGranted and PolicyRefused count the calls it decided.
 	Policy                       Policy
 	PolicyGranted, PolicyRefused uint64
-	// Breaker is the state of the breaker, and Opened counts how often it has opened. In a cluster,
-	// these are the worst state of its breakers, and the sum.
-	Breaker BreakerState
-	Opened  uint64
-
-	// Commands counts the commands that were sent. A command of TakeAll counts for the limiter of its
-	// first charge, whose breaker looks at it.
-	Commands uint64
-	// Loaded counts the commands that found a server without the script: after its start, a failover
-	// or SCRIPT FLUSH.
-	Loaded uint64
-	// Stale counts the commands that reached the server after all their deadlines by its clock, and
-	// took nothing. The first command counts too: it learns the server's clock.
-	Stale uint64
 	// Abandoned counts the calls that the server granted in time, but whose caller had left when the
 	// reply came: because of the timeout or the context. Their tokens are taken.
 	Abandoned uint64
@@ -46,7 +32,27 @@ type Stats struct {
 	Leased uint64
 	// ClaimedTokens were taken for leases. ReturnedTokens of them are back in their buckets.
 	ClaimedTokens, ReturnedTokens float64
-	// InFlight is the number of commands under way now, at most 256.
+
+	ServerStats
+}
+
+// ServerStats is what a limiter knows of the server. The limiters of a Store have it in common,
+// because a command may decide several rules: the statistics of each of them have the same values.
+type ServerStats struct {
+	// Breaker is the state of the breaker, and Opened counts how often it has opened. In a cluster,
+	// these are the worst state of its breakers, and the sum.
+	Breaker BreakerState
+	Opened  uint64
+
+	// Commands counts the commands that were sent.
+	Commands uint64
+	// Loaded counts the commands that found a server without the script: after its start, a failover
+	// or SCRIPT FLUSH.
+	Loaded uint64
+	// Stale counts the commands that reached the server after all their deadlines by its clock, and
+	// took nothing. The first command counts too: it learns the server's clock.
+	Stale uint64
+	// InFlight is the number of commands under way now, at most 256 of a limiter.
 	InFlight int
 
 	// Offset is how far the server's clock is ahead of this machine's clock, within OffsetError. Both
@@ -59,7 +65,6 @@ type Stats struct {
 
 type counts struct {
 	granted, refused            atomic.Uint64
-	commands, loaded, stale     atomic.Uint64
 	abandoned, leased           atomic.Uint64
 	reservations, cancellations atomic.Uint64
 	unpaid                      tokenSum
@@ -107,10 +112,9 @@ func (l *Limiter) Stats() Stats {
 	c := &l.counts
 	s := Stats{
 		Granted: c.granted.Load(), Refused: c.refused.Load(), Failed: make(map[Cause]uint64),
-		Commands: c.commands.Load(), Loaded: c.loaded.Load(), Stale: c.stale.Load(),
-		Abandoned: c.abandoned.Load(), InFlight: l.pending.running(), Leased: c.leased.Load(),
 		RefusedLocally: uint64(c.denied.Value()), Policy: l.policy,
 		PolicyGranted: c.policyGranted.Load(), PolicyRefused: c.policyRefused.Load(),
+		Abandoned: c.abandoned.Load(), Leased: c.leased.Load(), ServerStats: l.link.stats(),
 	}
 	s.Reservations, s.Cancellations = c.reservations.Load(), c.cancellations.Load()
 	s.UnpaidTokens = c.unpaid.sum()
@@ -121,15 +125,23 @@ func (l *Limiter) Stats() Stats {
 			s.Failed[Cause(i)] = n
 		}
 	}
-	local := l.local()
-	for i := range l.nodes {
-		l.nodes[i].addTo(&s, local, l.start.UnixMicro())
+	return s
+}
+
+func (k *link) stats() ServerStats {
+	s := ServerStats{
+		Commands: k.commands.Load(), Loaded: k.loaded.Load(), Stale: k.stale.Load(),
+		InFlight: int(k.inFlight.Load()),
+	}
+	local := k.local()
+	for i := range k.nodes {
+		k.nodes[i].addTo(&s, local, k.start.UnixMicro())
 	}
 	return s
 }
 
 // addTo adds what the node knows at a local time. start is the wall time in µs at local time 0.
-func (n *node) addTo(s *Stats, local, start int64) {
+func (n *node) addTo(s *ServerStats, local, start int64) {
 	state, opened := n.breaker.stats()
 	s.Opened += opened
 	if state == BreakerOpen || s.Breaker == BreakerClosed {

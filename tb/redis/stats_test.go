@@ -17,21 +17,21 @@ func TestStatsOfSeveralNodes(t *testing.T) {
 		{offset: offset{known: true, low: start, high: start + 2}},
 	}
 	nodes[1].breaker.opened, nodes[2].breaker.opened = 4, 5
-	want := []Stats{
+	want := []ServerStats{
 		{},
 		{Opened: 4, OffsetError: 5 * time.Microsecond},
 		{Opened: 9, Offset: 15 * time.Microsecond, OffsetError: 6 * time.Microsecond, ClockSteps: 2},
 		{Opened: 9, Offset: -40 * time.Microsecond, OffsetError: 11 * time.Microsecond, ClockSteps: 5},
 		{Opened: 9, Offset: -40 * time.Microsecond, OffsetError: 11 * time.Microsecond, ClockSteps: 5},
 	}
-	var s Stats
+	var s ServerStats
 	for i, n := range nodes {
 		n.addTo(&s, 0, start)
 		if !reflect.DeepEqual(s, want[i]) {
 			t.Errorf("after node %d: %+v, want %+v", i, s, want[i])
 		}
 	}
-	var epoch Stats // of a server whose clock begins
+	var epoch ServerStats // of a server whose clock begins
 	(&node{offset: offset{known: true, high: 2}}).addTo(&epoch, 0, 0)
 	if epoch.Offset != time.Microsecond || epoch.OffsetError != 2*time.Microsecond {
 		t.Errorf("%v within %v, want 1µs within 2µs", epoch.Offset, epoch.OffsetError)

@@ -11,7 +11,8 @@ import (
 )
 
 // Store makes the limiters of the rules of a policy: it is a Store of package httplimit. All rules
-// that apply to a request are then decided by one command, all or none: see TakeAll.
+// that apply to a request are then decided by one command, all or none: see TakeAll. So its limiters
+// have the breaker in common, and the statistics of the server.
 type Store struct {
 	client rueidis.Client
 	prefix string
@@ -21,7 +22,7 @@ type Store struct {
 // NewStore returns a store whose limiters have these options. The failure policy is Fail unless an
 // option sets another, so that the caller of TakeAll decides. NewStore sends nothing to Redis.
 func NewStore(client rueidis.Client, opts ...Option) (*Store, error) {
-	shared := new(link)
+	shared := newLink()
 	opts = append([]Option{WithPolicy(Fail), {func(s *settings) error {
 		s.link = shared
 		return nil
