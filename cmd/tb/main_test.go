@@ -92,7 +92,8 @@ func TestNameThatNoRequestHasIsAnError(t *testing.T) {
 		{"--key=ip,tenant", log, "no request has tenant, which is in --key"},
 		{"--key=host", log, "no request has host, which is in --key"},
 		{"--key=ip", `{"ts":1431857103,"remoteAddr":"192.0.2.7","path":"/"}`,
-			"no request has ip, which is in --key; the object has ts, remoteAddr, path: --field ip=NAME"},
+			"no request has ip, which is in --key; an object has [\"ts\",\"remoteAddr\",\"path\"]:" +
+				" --field ip=NAME"},
 		{"--key=once,user", log, ""},
 		{"--cost=weight", log, "no request has a positive number in weight, the field of --cost"},
 		{"--cost=once", log, ""},

@@ -61,7 +61,7 @@ func (p *clfParser) parse(line []byte, rec *Record) (Format, error) {
 func (p *clfParser) parseOrigin(line []byte, rec *Record) (rest []byte, err error) {
 	end := indexEndOfTime(line)
 	if end < 0 {
-		return nil, p.errorBeforeRequest(line)
+		return nil, errOrigin
 	}
 	open, ok := end-len("[17/May/2015:10:05:03 +0000"), false
 	if open >= 1 && line[open] == '[' { // nearly always
@@ -89,19 +89,6 @@ func indexEndOfTime(line []byte) int {
 		return bytes.Index(line, endOfTime)
 	}
 	return quote - 2
-}
-
-// errorBeforeRequest returns the error of a line that has no request after a time.
-func (p *clfParser) errorBeforeRequest(line []byte) error {
-	_, rest, ok := bytes.Cut(line, []byte{'['})
-	if !ok {
-		return errOrigin
-	}
-	time, _, _ := bytes.Cut(rest, []byte{']'})
-	if _, ok := parseTime(time, append(isoLayouts, clfLayout)...); !ok {
-		return errTime
-	}
-	return errRequest
 }
 
 // setOrigin sets the peer, the user and perhaps the host from the fields before the time:

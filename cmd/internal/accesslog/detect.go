@@ -27,8 +27,7 @@ type detector struct {
 	extra   int    // the number of extra fields
 	tried   string // the names of the formats
 
-	chosen  reading // has no parser before a valid line
-	nearest string  // before it, the name of the format nearest to the line
+	chosen reading // has no parser before a valid line
 }
 
 // reading is a way to read lines.
@@ -54,9 +53,9 @@ func newDetector(s Schema) (detector, error) {
 	}
 	d.parsers = slices.Concat([]namedParser{
 		{&clfParser{}, "Common Log Format"},
-		{newJSONParser(s), "JSON lines"},
+		{&jsonParser{fields: newFields(s, jsonCandidates)}, "JSON lines"},
 		{newW3CParser(s), "W3C extended"},
-	}, newPatternParsers(s.Extra), []namedParser{{newLogfmtParser(s), "logfmt"}})
+	}, newPatternParsers(s.Extra), []namedParser{{&logfmtParser{newFields(s, jsonCandidates)}, "logfmt"}})
 	return d, nil
 }
 
@@ -113,7 +112,7 @@ func (d *detector) try(line []byte, rec *Record, found func(reading)) (nearest e
 			case errors.Is(err, errDirective):
 				return err
 			case errors.As(err, &l) && l.parts > most:
-				most, nearest, d.nearest = l.parts, err, p.name
+				most, nearest = l.parts, fmt.Errorf("nearest is %s: %w", p.name, err)
 			}
 		}
 	}
@@ -154,7 +153,6 @@ func (d *detector) choose(block []byte) error {
 				rec.Path)
 		})
 	}
-	d.nearest = ""
 	var best ballot
 	for _, b := range ballots {
 		if b.lines > best.lines {

@@ -32,19 +32,35 @@ type candidates [numFields][]string
 // fields are the texts of a line in a format that names its fields. A slot holds the text of one
 // path. A field has several candidate paths, and the first one found counts.
 type fields struct {
-	time    timeParser
-	ownTime bool     // whether the schema names the field of the time
-	paths   []string // by slot
-	values  [][]byte // by slot
-	first   []int    // the first slot of each field, and the end of the last
+	time   timeParser
+	oldest int64            // the least time of a number, in nanoseconds since 1970
+	slots  map[string][]int // by path; for the beginning of a path, none
+	values [][]byte         // by slot
+	first  []int            // the first slot of each field, and the end of the last
 }
 
+// year2000 is its beginning. A number that is less is the time that something took, unless the
+// schema names the field.
+const year2000 = 946_684_800 * int64(time.Second)
+
 // newFields returns the fields of a schema, with these candidates where it has no name.
-func newFields(s Schema, usual candidates) (f fields) {
-	_, f.ownTime = s.Names["time"]
+func newFields(s Schema, usual candidates) fields {
+	f := fields{slots: make(map[string][]int), oldest: year2000}
+	if _, ok := s.Names["time"]; ok {
+		f.oldest = 0
+	}
+	n := 0
 	add := func(paths ...string) {
-		f.first = append(f.first, len(f.paths))
-		f.paths = append(f.paths, paths...)
+		f.first = append(f.first, n)
+		for _, path := range paths {
+			for i := range path {
+				if path[i] == '.' {
+					f.slots[path[:i]] = append(f.slots[path[:i]], nil...)
+				}
+			}
+			f.slots[path] = append(f.slots[path], n)
+			n++
+		}
 	}
 	for field, paths := range usual {
 		if name, ok := s.Names[fieldNames[field]]; ok {
@@ -55,19 +71,9 @@ func newFields(s Schema, usual candidates) (f fields) {
 	for _, path := range s.Extra {
 		add(path)
 	}
-	f.first = append(f.first, len(f.paths))
-	f.values = make([][]byte, len(f.paths))
+	f.first = append(f.first, n)
+	f.values = make([][]byte, n)
 	return f
-}
-
-// slots returns which slots hold the text of a path.
-func (f *fields) slots(path string) (slots []int) {
-	for slot, p := range f.paths {
-		if p == path {
-			slots = append(slots, slot)
-		}
-	}
-	return slots
 }
 
 // set sets the text of some slots.
@@ -77,72 +83,10 @@ func (f *fields) set(slots []int, text []byte) {
 	}
 }
 
-// fill fills rec from the texts. Only the time is required.
+// fill fills rec from the texts. Only the time is required. A size that is not a number is Unknown.
 func (f *fields) fill(rec *Record) error {
-	f.fillRest(rec)
-	day := f.text(fieldDate)
-	var bad []byte
-	for _, text := range f.values[f.first[fieldTime]:f.first[fieldTime+1]] {
-		if text = emptyIfDash(text); len(text) == 0 {
-			continue
-		}
-		ns, ok := f.timeOf(day, text)
-		if ok {
-			rec.Time = ns
-			return nil
-		}
-		if bad == nil {
-			bad = text
-		}
-	}
-	switch {
-	case bad == nil:
-		return errNoTime
-	case day != nil:
-		return fmt.Errorf("time %.60q on %.60q: %w", bad, day, errBadTime)
-	}
-	return fmt.Errorf("time %.60q: %w", bad, errBadTime)
-}
-
-// timeOf parses a time, perhaps with its date in another field.
-func (f *fields) timeOf(day, text []byte) (ns int64, ok bool) {
-	if day != nil {
-		return dateAndTime(day, text)
-	}
-	ns, ok = f.time.any(text)
-	return ns, ok && (f.ownTime || ns >= leastEpoch || !isNumber(text))
-}
-
-// leastEpoch is the beginning of the year 2000. A number that is less is the time that something
-// took, unless the schema names the field.
-const leastEpoch = 946_684_800 * int64(time.Second)
-
-// isNumber reports whether a time is a number since 1970.
-func isNumber(text []byte) bool {
-	digits := countDigits(text)
-	return digits == len(text) || bytes.IndexByte([]byte(".eE"), text[digits]) >= 0
-}
-
-// fillRequest is fill for a format in which programs write all kinds of messages. It requires a
-// part of a request: a log without addresses can still be limited by user.
-func (f *fields) fillRequest(rec *Record) error {
-	err := f.fill(rec)
-	if (err == nil || errors.Is(err, errNoTime)) && !rec.hasPart() {
-		return errNoPart
-	}
-	return err
-}
-
-// hasPart reports whether the record has anything that a key may consist of.
-func (rec *Record) hasPart() bool {
-	return len(rec.Peer)+len(rec.Forwarded)+len(rec.User)+len(rec.Host)+len(rec.Path) > 0 ||
-		slices.ContainsFunc(rec.Fields, func(b []byte) bool { return len(b) > 0 })
-}
-
-// fillRest fills all but the time. A size that is not a number is Unknown.
-func (f *fields) fillRest(rec *Record) {
 	rec.Peer = f.text(fieldPeer)
-	rec.Forwarded = f.text(fieldForwarded)
+	rec.forwarded = f.text(fieldForwarded)
 	rec.User = f.text(fieldUser)
 	rec.setTarget(splitTarget(f.text(fieldURI)))
 	if host := f.text(fieldHost); host != nil {
@@ -155,6 +99,44 @@ func (f *fields) fillRest(rec *Record) {
 	for i := range rec.Fields {
 		rec.Fields[i] = f.text(numFields + i)
 	}
+	return f.fillTime(rec)
+}
+
+// fillTime sets the time from the first candidate that is one.
+func (f *fields) fillTime(rec *Record) (err error) {
+	day := f.text(fieldDate)
+	err = errNoTime
+	for _, text := range f.values[f.first[fieldTime]:f.first[fieldTime+1]] {
+		if text = emptyIfDash(text); len(text) == 0 {
+			continue
+		}
+		var ok bool
+		if day != nil {
+			rec.Time, ok = dateAndTime(day, text)
+		} else if rec.Time, ok = f.time.any(text); rec.Time < f.oldest {
+			ok = false
+		}
+		if ok {
+			return nil
+		}
+		if errors.Is(err, errNoTime) {
+			err = fmt.Errorf("time %.60q: %w", bytes.TrimSpace(slices.Concat(day, space, text)), errBadTime)
+		}
+	}
+	return err
+}
+
+// fillRequest is fill for a format in which programs write all kinds of messages. It requires a
+// part of a request: a log without addresses can still be limited by user.
+func (f *fields) fillRequest(rec *Record) error {
+	err := f.fill(rec)
+	isEmpty := func(b []byte) bool { return len(b) == 0 }
+	if (err == nil || errors.Is(err, errNoTime)) && isEmpty(rec.Peer) && isEmpty(rec.forwarded) &&
+		isEmpty(rec.User) && isEmpty(rec.Host) && isEmpty(rec.Path) &&
+		!slices.ContainsFunc(rec.Fields, func(b []byte) bool { return !isEmpty(b) }) {
+		return errNoPart
+	}
+	return err
 }
 
 // text returns the text of the first candidate for a field that is not missing or empty.

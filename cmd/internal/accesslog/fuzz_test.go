@@ -43,7 +43,7 @@ func FuzzLogLine(f *testing.F) {
 }
 
 // extra are additional fields.
-var extra = Schema{Extra: []string{"a", "request.headers.X"}, Forwarded: true}
+var extra = Schema{Extra: []string{"a", "request.headers.X"}}
 
 // readAgain reads a line in another way, which gives the same request if it can read the line.
 func readAgain(t *testing.T, format Format, line []byte, rec *Record) {
@@ -88,13 +88,12 @@ type lineParser struct{ detector }
 func (p *lineParser) parse(line []byte, rec *Record) (Format, error) {
 	p.chosen = reading{}
 	err := p.detector.parse(line, rec)
-	rec.findForwarded()
 	return p.chosen.format, err
 }
 
 // texts returns all texts of a record.
 func texts(rec *Record) [][]byte {
-	return append([][]byte{rec.Peer, rec.Forwarded, rec.User, rec.Host, rec.Path}, rec.Fields...)
+	return append([][]byte{rec.Peer, rec.Forwarded(), rec.User, rec.Host, rec.Path}, rec.Fields...)
 }
 
 // within reports whether part is a part of whole, or empty.
@@ -105,20 +104,6 @@ func within(part, whole []byte) bool {
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(part)))
 	from := uintptr(unsafe.Pointer(unsafe.SliceData(whole)))
 	return from <= at && at+uintptr(len(part)) <= from+uintptr(len(whole))
-}
-
-// FuzzW3C parses a line after a directive that names its columns. A request holds no more than
-// the line does.
-func FuzzW3C(f *testing.F) {
-	f.Add("date time c-ip cs-uri-stem sc-bytes", []byte("2015-05-17 10:05:03 192.0.2.7 /a 17"))
-	f.Add("Time DATE x-host-header", []byte("10:05:03.5\t2015-05-17\th.example\t"))
-	f.Add("date time date a cs-username", []byte("2015-05-17 10:05:03 - #x CORP\\eve"))
-	f.Fuzz(func(t *testing.T, columns string, line []byte) {
-		p := newW3CParser(extra)
-		var rec Record
-		_, _ = p.parse([]byte("#Fields: "+columns), &rec)
-		checkParsed(t, p, line)
-	})
 }
 
 // FuzzLogFormat parses a line of a log_format.

@@ -3,8 +3,6 @@ package accesslog
 import (
 	"bytes"
 	"regexp"
-	"slices"
-	"strings"
 	"unsafe"
 
 	"github.com/tidwall/gjson"
@@ -14,7 +12,7 @@ import (
 // schema.
 type jsonParser struct {
 	fields
-	root node   // the paths
+	path []byte // to the object that is read
 	hint string // how to name the fields of the first object that lacks some
 }
 
@@ -26,15 +24,6 @@ var (
 	errObject = &lack{0, "want one JSON object a line"}
 	errJSON   = &lack{5, "want one JSON object a line"}
 )
-
-// newJSONParser returns a parser for the fields of a schema.
-func newJSONParser(s Schema) *jsonParser {
-	p := &jsonParser{fields: newFields(s, jsonCandidates)}
-	for slot, path := range p.paths {
-		p.root.add(path, slot, slot >= p.first[fieldPeer] && slot < p.first[fieldUser])
-	}
-	return p
-}
 
 func (p *jsonParser) parse(line []byte, rec *Record) (Format, error) {
 	if line = bytes.TrimSpace(line); len(line) == 0 || line[0] != '{' {
@@ -52,10 +41,12 @@ func (p *jsonParser) parse(line []byte, rec *Record) (Format, error) {
 	// The library reads a string. The line does not change while the string is in use.
 	object := gjson.Parse(unsafe.String(unsafe.SliceData(line), len(line)))
 	clear(p.values)
-	p.collect(line, object, &p.root)
+	p.path = p.path[:0]
+	p.collect(line, object)
 	err := p.fillRequest(rec)
 	if (err != nil || len(rec.Peer) == 0) && p.hint == "" {
-		p.hint = hintFor(object)
+		p.hint = "an object has " + object.Get("@keys").Raw +
+			": --field ip=NAME, time=NAME or uri=NAME says which one to use"
 	}
 	return JSON, err
 }
@@ -70,24 +61,29 @@ func mend(line []byte) []byte {
 	return emptyVariable.ReplaceAll(line, []byte(`":null$1`))
 }
 
-// collect sets the values of the paths that lead into an object. If a name occurs twice, the last
+// collect sets the values of the paths that lead into an object. A name may be a path itself: some
+// programs write {"source.ip": …} for {"source": {"ip": …}}. If a name occurs twice, the last
 // member counts. An array stands for its first element, as in the headers of Caddy, or for a list
 // of addresses. A null counts as missing, so that the next candidate counts.
-func (p *jsonParser) collect(line []byte, object gjson.Result, n *node) {
+func (p *jsonParser) collect(line []byte, object gjson.Result) {
+	before := len(p.path)
 	object.ForEach(func(name, value gjson.Result) bool {
-		child := n.children[name.Str]
+		p.path = append(p.path[:before], name.Str...)
+		slots, known := p.slots[string(p.path)]
 		switch {
-		case child == nil || value.Type == gjson.Null:
+		case !known || value.Type == gjson.Null:
 		case value.IsObject():
-			p.collect(line, value, child)
+			p.path = append(p.path, '.')
+			p.collect(line, value)
+		case len(slots) == 0:
 		case !value.IsArray():
-			p.set(child.slots, jsonText(line, value))
-		case child.isList:
-			p.set(child.slots, joinTexts(value))
+			p.set(slots, jsonText(line, value))
+		case slots[0] >= p.first[fieldPeer] && slots[0] < p.first[fieldUser]:
+			p.set(slots, joinTexts(value))
 		default:
 			value.ForEach(func(_, first gjson.Result) bool {
 				if first.Type != gjson.JSON {
-					p.set(child.slots, jsonText(line, first))
+					p.set(slots, jsonText(line, first))
 				}
 				return false
 			})
@@ -119,64 +115,4 @@ func joinTexts(array gjson.Result) []byte {
 		return true
 	})
 	return bytes.TrimSuffix(list, []byte{','})
-}
-
-// node is a node in the tree of all paths. A path may end where another goes on: "request" is a
-// text in one log and an object in another.
-type node struct {
-	slots    []int // of the values here
-	isList   bool  // whether an array is a list, and not its first element
-	children map[string]*node
-}
-
-// add adds a path whose value goes to slot. The path may also be a name: some programs write
-// {"source.ip": …} for {"source": {"ip": …}}.
-func (n *node) add(path string, slot int, isList bool) {
-	end := n
-	for name := range strings.SplitSeq(path, ".") {
-		end = end.enter(name)
-	}
-	for _, leaf := range []*node{end, n.enter(path)} {
-		if !slices.Contains(leaf.slots, slot) {
-			leaf.slots = append(leaf.slots, slot)
-			leaf.isList = leaf.isList || isList
-		}
-	}
-}
-
-// enter returns the child of n with that name, which it makes if there is none.
-func (n *node) enter(name string) *node {
-	if n.children == nil {
-		n.children = make(map[string]*node)
-	}
-	if n.children[name] == nil {
-		n.children[name] = &node{}
-	}
-	return n.children[name]
-}
-
-// maxHint is the most bytes of names in a hint.
-const maxHint = 300
-
-// hintFor returns how to name the fields of an object.
-func hintFor(object gjson.Result) string {
-	names := strings.Join(memberNames("", object), ", ")
-	if len(names) > maxHint {
-		names = names[:maxHint] + "…"
-	}
-	return "the object has " + names + ": --field ip=NAME, time=NAME or uri=NAME says which one to use"
-}
-
-// memberNames returns the paths to the members of an object, and of the objects in it.
-func memberNames(before string, object gjson.Result) (names []string) {
-	object.ForEach(func(name, value gjson.Result) bool {
-		path := before + name.Str
-		if value.IsObject() && len(path) < maxHint {
-			names = append(names, memberNames(path+".", value)...)
-		} else {
-			names = append(names, path)
-		}
-		return true
-	})
-	return names
 }

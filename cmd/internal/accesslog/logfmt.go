@@ -12,25 +12,13 @@ import (
 //
 // A value with spaces, quotes or equals signs is in quotes. A key may have no value. The keys are
 // the fields of JSON logs.
-type logfmtParser struct {
-	fields
-	keys map[string][]int // their slots
-}
+type logfmtParser struct{ fields }
 
 var (
 	errPair  = &lack{0, "want pairs of key=value"}
 	errValue = &lack{4, "want pairs of key=value, with quotes around a value that has a space," +
 		" a quote or an equals sign"}
 )
-
-// newLogfmtParser returns a parser for the keys of a schema.
-func newLogfmtParser(s Schema) *logfmtParser {
-	p := &logfmtParser{fields: newFields(s, jsonCandidates), keys: make(map[string][]int)}
-	for slot, path := range p.paths {
-		p.keys[path] = append(p.keys[path], slot)
-	}
-	return p
-}
 
 // parse refuses a line that does not begin with a pair: any text is a list of keys.
 func (p *logfmtParser) parse(line []byte, rec *Record) (Format, error) {
@@ -41,7 +29,7 @@ func (p *logfmtParser) parse(line []byte, rec *Record) (Format, error) {
 	pairs := logfmt.NewDecoderSize(bytes.NewReader(line), len(line)+1)
 	pairs.ScanRecord()
 	for pairs.ScanKeyval() {
-		p.set(p.keys[string(pairs.Key())], pairs.Value())
+		p.set(p.slots[string(pairs.Key())], pairs.Value())
 	}
 	if pairs.Err() != nil {
 		return Undetected, errValue

@@ -61,7 +61,7 @@ var (
 // newFormatParser returns a parser of lines in a format. In it, \t is a tab, as in nginx.
 func newFormatParser(format string, s Schema, usual candidates) (*formatParser, error) {
 	p := &formatParser{fields: newFields(s, usual), format: LogFormat}
-	p.time.local = true
+	p.time.local, p.oldest = true, 0
 	text, rest, _ := strings.Cut(strings.ReplaceAll(format, `\t`, "\t"), "$")
 	p.before, p.start = []byte(text), &lack{0, fmt.Sprintf("want %q at the start", text)}
 	for more := rest != ""; more; {
@@ -74,7 +74,7 @@ func newFormatParser(format string, s Schema, usual candidates) (*formatParser, 
 			return nil, fmt.Errorf("%q: want a name after each $, and text after each variable"+
 				" but the last", format)
 		}
-		slots := p.slots(name)
+		slots := p.slots[name]
 		p.set(slots, []byte(name))
 		p.variables = append(p.variables, variable{
 			name: name, slots: slots, is: strict[name], padded: padded, after: []byte(text),

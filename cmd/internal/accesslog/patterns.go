@@ -58,7 +58,7 @@ var strict = map[string]func(b []byte) bool{
 	"status": func(b []byte) bool {
 		return isStatus(b) || string(b) == "0" || string(b) == "-1"
 	},
-	"time_iso8601": isISOTime,
+	"time_iso8601": func(b []byte) bool { return len(b) > 10 && b[4] == '-' && b[10] == 'T' },
 	"host":         isHostName,
 	"peer":         isClient,
 	"peer_port": func(b []byte) bool {

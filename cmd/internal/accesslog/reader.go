@@ -9,13 +9,9 @@ import (
 	"io"
 )
 
-// MaxLine is the longest line that a Reader accepts, in bytes without the line end. It bounds
-// the memory of a Reader.
-const MaxLine = 1 << 20
-
-// bufferSize is the size of each of two read buffers, in bytes. Longer lines are copied. Of 32 KiB
-// to 256 KiB, the speed of a replay from a file grows until 128 KiB.
-const bufferSize = 128 << 10
+// MaxLine is the longest line that a Reader accepts, in bytes with the line end. It is the size of
+// the buffer in which lines are parsed.
+const MaxLine = 128 << 10
 
 // byteOrderMark precedes UTF-8 in files of some Windows programs.
 const byteOrderMark = "\ufeff"
@@ -27,15 +23,12 @@ const excerpt = 60
 type Reader struct {
 	name  string
 	in    *bufio.Reader
-	long  []byte // a line that is longer than the buffer
-	line  int64  // lines read so far
-	full  int64  // the ones that are not blank
-	other int64  // of them neither requests nor malformed
+	line  int64 // lines read so far
+	full  int64 // the ones that are not blank
+	other int64 // of them neither requests nor malformed
 	detector
-	forwarded bool // whether all lines have Record.Forwarded
 
-	first        *LineError // the first malformed line, if it is before the first valid one
-	firstNearest string     // the format that is nearest to it
+	first *LineError // the first malformed line, if it is before the first valid one
 }
 
 // NewReader returns a Reader of the log r. The name appears in errors. A log that begins
@@ -49,12 +42,11 @@ func NewReader(ctx context.Context, name string, r io.Reader, s Schema) (*Reader
 	if err != nil {
 		return nil, err
 	}
-	ahead := newReadAhead(ctx, r)
-	plain, err := unpack(bufio.NewReader(ahead))
+	plain, err := unpack(bufio.NewReaderSize(interruptible(ctx, r), MaxLine))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	lines := bufio.NewReaderSize(plain, bufferSize)
+	lines := bufio.NewReaderSize(plain, MaxLine)
 	if mark, _ := lines.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
 		_, _ = lines.Discard(len(mark)) // cannot fail after Peek
 	}
@@ -62,8 +54,18 @@ func NewReader(ctx context.Context, name string, r io.Reader, s Schema) (*Reader
 	if err := detector.choose(begin); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return &Reader{name: name, in: lines, detector: detector, forwarded: s.Forwarded},
-		nil
+	return &Reader{name: name, in: lines, detector: detector}, nil
+}
+
+// interruptible returns a reader of the log whose Read returns when ctx is done.
+func interruptible(ctx context.Context, log io.Reader) io.Reader {
+	out, in := io.Pipe()
+	go func() {
+		_, err := io.CopyBuffer(in, struct{ io.Reader }{log}, make([]byte, MaxLine))
+		in.CloseWithError(err)
+	}()
+	context.AfterFunc(ctx, func() { in.CloseWithError(context.Cause(ctx)) })
+	return out
 }
 
 // Format returns the format of the log, which most of its first lines have.
@@ -94,9 +96,6 @@ func (r *Reader) Next(rec *Record) error {
 		}
 		switch {
 		case err == nil:
-			if r.forwarded {
-				rec.findForwarded()
-			}
 			return nil
 		case errors.Is(err, errDirective):
 			r.other++
@@ -129,44 +128,33 @@ func trimLine(line []byte) []byte {
 func (r *Reader) readLine() ([]byte, error) {
 	line, err := r.in.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
-		line, err = r.readLong(line)
+		line = bytes.Clone(line[:excerpt])
+		for errors.Is(err, bufio.ErrBufferFull) {
+			_, err = r.in.ReadSlice('\n')
+		}
+		if err == nil || errors.Is(err, io.EOF) {
+			err = ErrTooLong
+		}
 	}
 	switch {
+	case err == nil || errors.Is(err, ErrTooLong):
 	case errors.Is(err, io.EOF) && len(line) > 0: // the last line need not end
+		err = nil
 	case errors.Is(err, io.EOF):
 		return nil, err
-	case err != nil:
+	default:
 		return nil, fmt.Errorf("%s: reading line %d: %w", r.name, r.line+1, err)
 	}
 	r.line++
-	line = trimLine(bytes.TrimSuffix(line, []byte{'\n'}))
-	if len(line) > MaxLine {
-		return line, ErrTooLong
-	}
-	return line, nil
-}
-
-// readLong reads the rest of a line that is longer than the buffer. It keeps no more than it
-// takes to find out that a line is too long.
-func (r *Reader) readLong(begin []byte) (line []byte, err error) {
-	r.long = append(r.long[:0], begin...)
-	for {
-		part, err := r.in.ReadSlice('\n')
-		if len(r.long) <= MaxLine+len("\r\n") {
-			r.long = append(r.long, part...)
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return r.long, err
-		}
-	}
+	return trimLine(bytes.TrimSuffix(line, []byte{'\n'})), err
 }
 
 // lineError returns err as an error of the current line.
 func (r *Reader) lineError(line []byte, err error) error {
 	text := string(line[:min(len(line), excerpt)])
 	e := &LineError{File: r.name, Line: r.line, Err: err, Text: text}
-	if r.first == nil && r.chosen.parser == nil && r.nearest != "" {
-		r.first, r.firstNearest = e, r.nearest
+	if r.first == nil && r.chosen.parser == nil {
+		r.first = e
 	}
 	return e
 }
@@ -182,7 +170,7 @@ func (r *Reader) NoFormat() error {
 	}
 	err := fmt.Errorf("%s: no valid line in %d", r.name, r.full)
 	if r.first != nil {
-		err = fmt.Errorf("%w; nearest is %s: %w", err, r.firstNearest, r.first)
+		err = fmt.Errorf("%w; %w", err, r.first)
 	}
 	if hint := r.Hint(); hint != "" {
 		err = fmt.Errorf("%w; %s", err, hint)

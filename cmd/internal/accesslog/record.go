@@ -18,9 +18,6 @@ type Record struct {
 	// Peer is the peer of the connection as logged: an address, an address and a port, or
 	// a host name. Where the log has an X-Forwarded-For list instead, it is the list.
 	Peer []byte
-	// Forwarded is the X-Forwarded-For list of the request. Combined has it only if Schema.Forwarded
-	// asks for it.
-	Forwarded []byte
 	// User is the user name as logged, which the server need not have checked.
 	User []byte
 	// Host is the requested host. Common, Combined and HAProxy have it only in a request to a
@@ -37,30 +34,24 @@ type Record struct {
 	// does not name its fields.
 	Fields [][]byte
 
-	agent  []byte // in a format in which it is found on the way
-	quoted []byte // the fields in quotes behind the size of Combined, the second of which is the agent
+	agent, forwarded []byte // in a format in which they are found on the way
+	quoted           []byte // the fields in quotes behind the size of Combined
 }
 
 // Agent returns the User-Agent of the request, in Combined, ALB, Envoy, and the formats that name
 // their fields. A client can send any.
-func (rec *Record) Agent() []byte {
-	if len(rec.agent) > 0 {
-		return rec.agent
-	}
-	_, rest, _ := cutQuoted(rec.quoted)
-	agent, _, _ := cutQuoted(rest)
-	return emptyIfDash(agent)
-}
+func (rec *Record) Agent() []byte { return rec.behindSize(rec.agent, 2) }
 
-// findForwarded sets Forwarded to the third of the fields in quotes, if there is one.
-func (rec *Record) findForwarded() {
-	value, rest, ok := []byte(nil), rec.quoted, len(rec.quoted) > 0
-	for i := 0; i < 3 && ok; i++ {
-		value, rest, ok = cutQuoted(rest)
+// Forwarded returns the X-Forwarded-For list of the request.
+func (rec *Record) Forwarded() []byte { return rec.behindSize(rec.forwarded, 3) }
+
+// behindSize returns the text of a field, or the n-th field in quotes behind the size.
+func (rec *Record) behindSize(text []byte, n int) []byte {
+	rest, ok := rec.quoted, true
+	for ; ok && n > 0 && len(rec.quoted) > 0; n-- {
+		text, rest, ok = cutQuoted(rest)
 	}
-	if ok {
-		rec.Forwarded = emptyIfDash(value)
-	}
+	return emptyIfDash(text)
 }
 
 // reset empties the record, and makes room for n extra fields.
@@ -118,7 +109,7 @@ func (e *LineError) Error() string {
 func (e *LineError) Unwrap() error { return e.Err }
 
 // ErrTooLong is the error of a line that is longer than MaxLine.
-var ErrTooLong = errors.New("line is longer than 1 MiB")
+var ErrTooLong = errors.New("line is longer than 128 KiB")
 
 // lack is the error of a line that is not a request in some format.
 type lack struct {

@@ -16,8 +16,6 @@ type Schema struct {
 	Names map[string]string
 	// Extra are the fields for Record.Fields.
 	Extra []string
-	// Forwarded asks for Record.Forwarded of all lines, in all formats.
-	Forwarded bool
 	// LogFormat is the log_format of nginx that wrote the log. If it is empty, the format
 	// is detected.
 	LogFormat string

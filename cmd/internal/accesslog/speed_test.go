@@ -41,7 +41,6 @@ var lines = []struct {
 func TestParsingDoesNotAllocate(t *testing.T) {
 	for _, tt := range lines {
 		tt.schema.Extra = []string{"request.headers.X-Api-Key"}
-		tt.schema.Forwarded = true
 		d, err := newDetector(tt.schema)
 		if err != nil {
 			t.Fatal(err)

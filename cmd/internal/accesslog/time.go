@@ -1,7 +1,6 @@
 package accesslog
 
 import (
-	"bytes"
 	"math"
 	"strconv"
 	"time"
@@ -48,14 +47,14 @@ func (p *timeParser) clf(b []byte) (ns int64, ok bool) {
 }
 
 // any parses a time with its zone in any of the usual notations, or a number since 1970. The
-// position of the first separator decides which one it is. b must not be empty.
+// position of the first separator decides which one it is.
 func (p *timeParser) any(b []byte) (ns int64, ok bool) {
 	switch {
 	case len(b) > 4 && b[4] == '-':
 		ns, ok = parseTime(b, isoLayouts...)
 	case len(b) > 2 && b[2] == '/':
 		ns, ok = p.clf(b)
-	case isDigits(b[:1]):
+	case countDigits(b) > 0:
 		ns, ok = epoch(b)
 	}
 	if !ok && p.local {
@@ -80,36 +79,19 @@ func dateAndTime(date, clock []byte) (ns int64, ok bool) {
 	return parseTime(append(append(append(both[:0], date...), ' '), clock...), time.DateTime)
 }
 
-// epoch parses a number since 1970, such as "1431857103.123" or "1431857103123". Its size
-// decides the unit: seconds below 10¹¹ (the year 5138), milliseconds from there (1973),
-// microseconds from 10¹⁴ and nanoseconds from 10¹⁷. The digits are not read as a float64,
-// which resolves only a quarter of a microsecond today.
+// epoch parses a number since 1970, such as "1431857103.123" or "1431857103123", to the microsecond.
+// Its size decides the unit: seconds below 10¹¹ (the year 5138), milliseconds from there (1973),
+// microseconds from 10¹⁴ and nanoseconds from 10¹⁷.
 func epoch(b []byte) (ns int64, ok bool) {
-	whole, fraction, hasPoint := bytes.Cut(b, []byte{'.'})
-	if bytes.ContainsAny(b, "eE") { // as some encoders write a number
-		f, err := strconv.ParseFloat(string(b), 64)
-		if err != nil || f < 0 || f > 1e18 {
-			return 0, false
-		}
-		return epoch(strconv.AppendFloat(nil, f, 'f', -1, 64))
-	}
-	n, err := strconv.ParseInt(string(whole), 10, 64)
-	if err != nil || n < 0 || !isDigits(whole) || hasPoint && !isDigits(fraction) {
-		return 0, false
-	}
-	unit := int64(time.Second)
-	for limit := int64(1e11); unit > 1 && n >= limit; limit *= 1000 {
+	n, err := strconv.ParseFloat(string(b), 64)
+	unit := float64(time.Second)
+	for limit := 1e11; unit > 1 && n >= limit; limit *= 1000 {
 		unit /= 1000
 	}
-	if n >= math.MaxInt64/unit {
+	if n *= unit; err != nil || !(n >= 0 && n < math.MaxInt64) {
 		return 0, false
 	}
-	ns = n * unit
-	for i := 0; i < len(fraction) && unit > 1; i++ {
-		unit /= 10
-		ns += int64(fraction[i]-'0') * unit
-	}
-	return ns, true
+	return int64(math.Round(n/1000)) * 1000, true
 }
 
 // isDigits reports whether b has decimal digits alone, and at least one.

@@ -24,21 +24,18 @@ func unpack(in *bufio.Reader) (io.Reader, error) {
 	case is("\x1f\x8b"):
 		plain, err := gzip.NewReader(in)
 		if err != nil {
-			return nil, packedError("gzip", err)
+			return nil, fmt.Errorf("gzip: %w", err)
 		}
-		return withoutTar(unpacked{plain, "gzip"})
+		return withoutTar(plain)
 	case is("\x28\xb5\x2f\xfd"):
-		plain, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), // no goroutines to end
+		return zstd.NewReader(in, zstd.WithDecoderConcurrency(1), // no goroutines to end
 			zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
-		return unpacked{plain, "zstd"}, packedError("zstd", err)
 	case is("BZh"):
-		return unpacked{bzip2.NewReader(in), "bzip2"}, nil
-	case is("\xfd7zXZ\x00"):
-		return nil, errors.New("xz: want gzip, zstd, bzip2 or a plain log, such as from xz -dc")
-	case is("PK\x03\x04"):
-		return nil, errors.New("zip: want gzip, zstd, bzip2 or a plain log, such as from unzip -p")
-	case is("\xff\xfe"), is("\xfe\xff"), len(begin) > 3 && begin[0] != 0 && begin[1] == 0 &&
-		begin[2] != 0 && begin[3] == 0:
+		return bzip2.NewReader(in), nil
+	case is("\xfd7zXZ\x00"), is("PK\x03\x04"):
+		return nil, errors.New("xz or zip: want gzip, zstd, bzip2 or a plain log, such as from" +
+			" xz -dc or unzip -p")
+	case is("\xff\xfe"), is("\xfe\xff"), len(begin) > 1 && begin[0] != 0 && begin[1] == 0:
 		return nil, errors.New("UTF-16, as PowerShell writes: want UTF-8, such as from" +
 			" iconv -f UTF-16 -t UTF-8, or from Out-File -Encoding utf8")
 	}
@@ -48,29 +45,10 @@ func unpack(in *bufio.Reader) (io.Reader, error) {
 // withoutTar returns a reader of the same, or an error if it is an archive of tar.
 func withoutTar(plain io.Reader) (io.Reader, error) {
 	const magicAt, magic = 257, "ustar"
-	buffered := bufio.NewReaderSize(plain, 512)
+	buffered := bufio.NewReaderSize(plain, MaxLine)
 	begin, _ := buffered.Peek(magicAt + len(magic)) // the first read returns an error again
 	if strings.HasSuffix(string(begin), magic) && len(begin) == magicAt+len(magic) {
 		return nil, errors.New("an archive of tar: want the log in it, such as from tar -xzO")
 	}
 	return buffered, nil
-}
-
-// unpacked is a reader whose errors name the format that is unpacked.
-type unpacked struct {
-	plain  io.Reader
-	format string
-}
-
-func (u unpacked) Read(b []byte) (int, error) {
-	n, err := u.plain.Read(b)
-	return n, packedError(u.format, err)
-}
-
-// packedError names the format in an error other than io.EOF.
-func packedError(format string, err error) error {
-	if err == nil || errors.Is(err, io.EOF) {
-		return err
-	}
-	return fmt.Errorf("%s: %w", format, err)
 }

@@ -84,9 +84,8 @@ func TestTruncatedPackedLogIsAnError(t *testing.T) {
 		for err == nil {
 			err = r.Next(&rec)
 		}
-		if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.HasPrefix(err.Error(), "a.log: reading ") ||
-			!strings.Contains(err.Error(), ": "+name+": ") {
-			t.Errorf("%s: got %v, want an unexpected EOF with the name and the format", name, err)
+		if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.HasPrefix(err.Error(), "a.log: reading ") {
+			t.Errorf("%s: got %v, want an unexpected EOF with the name", name, err)
 		}
 	}
 }
@@ -94,7 +93,7 @@ func TestTruncatedPackedLogIsAnError(t *testing.T) {
 // What is not unpacked is named.
 func TestOtherPackedLogsAreRefused(t *testing.T) {
 	for begin, want := range map[string]string{
-		"\xfd7zXZ\x00\x00\x04": "xz: want gzip, zstd, bzip2", "PK\x03\x04\x14\x00": "zip: want gzip",
+		"\xfd7zXZ\x00\x00\x04": "xz or zip: want gzip", "PK\x03\x04\x14\x00": "xz or zip: want gzip",
 		"\xff\xfe1\x00.\x00": "UTF-16, as PowerShell writes", "\xfe\xff\x001\x00.": "UTF-16",
 		"1\x00.\x002\x00": "UTF-16",
 	} {

@@ -84,7 +84,7 @@ func (p *w3cParser) parse(line []byte, rec *Record) (Format, error) {
 	if _, err := p.lines.parse(line, rec); err != nil {
 		return Undetected, err
 	}
-	rec.Forwarded = bytes.ReplaceAll(rec.Forwarded, []byte(",%20"), []byte(","))
+	rec.forwarded = bytes.ReplaceAll(rec.forwarded, []byte(",%20"), []byte(","))
 	return W3C, nil
 }
 
@@ -99,7 +99,7 @@ func (p *w3cParser) setColumns(line []byte) (ok bool) {
 	}
 	format := "${" + strings.Join(p.names, "}"+separator+"${") + "}"
 	lines, err := newFormatParser(format, p.schema, w3cCandidates)
-	if err != nil || lines.text(fieldDate) == nil && !lines.ownTime {
+	if err != nil || lines.text(fieldDate) == nil && p.schema.Names["time"] == "" {
 		return false
 	}
 	lines.ends, p.lines = true, lines

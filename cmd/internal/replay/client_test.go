@@ -37,7 +37,7 @@ func clientOf(t testing.TB, o *Options, line string) string {
 		t.Fatal(err)
 	}
 	r, err := accesslog.NewReader(t.Context(), "a.log", strings.NewReader(line),
-		accesslog.Schema{Forwarded: k.trusts})
+		accesslog.Schema{})
 	var rec accesslog.Record
 	if err = errors.Join(err, r.Next(&rec)); err != nil {
 		t.Fatalf("%s: %v", line, err)

@@ -122,8 +122,8 @@ func (k *keyer) host(rec *accesslog.Record) []byte {
 // last entry of the list, which takes its place. The other entries count as X-Forwarded-For.
 func (k *keyer) origin(rec *accesslog.Record) (peer []byte, lines []string) {
 	peer, lines = rec.Peer, k.lines[:0]
-	if k.trusts && len(rec.Forwarded) > 0 {
-		lines = append(lines, view(rec.Forwarded))
+	if k.trusts && len(rec.Forwarded()) > 0 {
+		lines = append(lines, view(rec.Forwarded()))
 	}
 	if i := bytes.LastIndexByte(peer, ','); i >= 0 {
 		lines = append(lines, view(peer[:i]))

@@ -39,7 +39,7 @@ type source struct {
 // is done, it ends early and marks the report.
 func (r *replayer) replayInputs(ctx context.Context, inputs []Input, o *Options) []error {
 	m := &merger{r: r, schema: o.Schema, o: o}
-	m.schema.Extra, m.schema.Forwarded = r.mode.fields(), len(o.Trusted) > 0
+	m.schema.Extra = r.mode.fields()
 	for i, in := range inputs {
 		src := &source{input: in, order: i, file: File{Name: in.Name}, end: func() {}}
 		m.sources = append(m.sources, src)
