@@ -3,7 +3,7 @@ package cas
 import (
 	"math"
 	"math/big"
-	"sort"
+	"slices"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -16,16 +16,6 @@ const keptEras = 64
 // grace is the time that a SetLimit may take from its clock reading to the change.
 const grace = uint64(time.Minute)
 
-// era is an ended era of a limit: the time from one change to the next. A bucket that had a number
-// of tokens at its end had min(tokens + gained, most) when the present era began. Like all numbers
-// here they are in millionths of a token.
-type era struct {
-	layout       *layout
-	end          uint64 // instant
-	gained, most int64
-	ahead        uint64 // what the rate supplies in grace: a bucket may be so far ahead of end
-}
-
 // change returns the layout that takes the place of m at instant t with another limit, and begins a
 // new era. No bucket has been deeper in debt than owed, in millionths of a token: see limits.owe.
 func (m *layout) change(l tb.Limit, t, owed uint64) *layout {
@@ -33,53 +23,53 @@ func (m *layout) change(l tb.Limit, t, owed uint64) *layout {
 	n.end, n.begin = m.end, t
 	n.owner = m.owner + 1<<tierBits
 	n.supply.from = t - min(t, m.carried(&n, t))
-	n.eras = m.erasUntil(t)
-	full := int64(n.micros(n.capacity))
-	for len(n.eras) > keptEras && n.through(n.arrived(), -int64(owed+n.eras[0].ahead)) == full {
+	n.eras = append(slices.Clip(m.eras), m.ended(t))
+	for len(n.eras) > keptEras && n.fills(n.eras[0], owed) {
 		n.eras = n.eras[1:]
 	}
 	return &n
 }
 
-// erasUntil returns the eras before m, and m as an era that ends at t.
-func (m *layout) erasUntil(t uint64) []era {
-	const enough = 1 << 60 // fills a bucket in the deepest debt
-	capacity := int64(m.micros(m.capacity))
-	supplied := int64(m.microsUpTo(m.supply.at(t).after(wide{})))
-	eras := make([]era, len(m.eras), len(m.eras)+1)
-	for i, e := range m.eras {
-		e.gained = min(e.gained+supplied, enough)
-		e.most = min(e.most+supplied, capacity)
-		eras[i] = e
+// ended returns m as the layout of an era that has ended at t. It is without the eras before it:
+// with them, no era would ever be collected.
+func (m *layout) ended(t uint64) *layout {
+	e := *m
+	e.eras, e.until = nil, t
+	e.supplied = int64(m.microsUpTo(m.supply.at(t).after(wide{})))
+	return &e
+}
+
+// fills reports whether each bucket of the oldest era is full when m begins, also one that was in
+// the deepest debt and ahead of the end of its era by grace.
+func (m *layout) fills(oldest *layout, owed uint64) bool {
+	ahead, _ := oldest.supply.rate.times(grace)
+	debt := int64(owed + m.microsUpTo(ahead.lo))
+	tokens, _ := m.since(0, -debt, oldest.until+grace)
+	return tokens >= m.full()
+}
+
+// full returns the capacity in millionths of a token.
+func (m *layout) full() int64 { return int64(m.micros(m.capacity)) }
+
+// since returns what a bucket of eras[i] has when m begins, if it has a number of tokens at instant
+// t, the end of its era or later. It returns t if m begins before. All tokens are in millionths.
+func (m *layout) since(i int, tokens int64, t uint64) (int64, uint64) {
+	for _, e := range m.eras[i+1:] {
+		switch {
+		case t <= e.begin:
+			tokens, t = tokens+e.supplied, e.until
+		case t <= e.until: // the bucket's own time was a reading from the future
+			gain := e.supply.at(e.until).after(e.supply.at(t))
+			tokens, t = tokens+int64(e.microsUpTo(gain)), e.until
+		}
+		tokens = min(tokens, e.full())
 	}
-	ahead, _ := m.supply.rate.times(grace)
-	return append(eras, era{m.alone(), t, 0, capacity, m.microsUpTo(ahead.lo)})
-}
-
-// alone returns m without the eras before it. With them, no era would ever be collected.
-func (m *layout) alone() *layout {
-	alone := *m
-	alone.eras = nil
-	return &alone
-}
-
-// arrived returns the index of the first era that ends at least grace after eras[0], so that no
-// bucket of eras[0] is ahead of its end. Without such an era it is the last one.
-func (m *layout) arrived() int {
-	last := len(m.eras) - 1
-	return sort.Search(last, func(i int) bool { return m.eras[i].end-m.eras[0].end >= grace })
-}
-
-// through returns what a bucket that has a number of tokens at the end of eras[i] has at the
-// beginning of m.
-func (m *layout) through(i int, tokens int64) int64 {
-	e := &m.eras[i]
-	return min(tokens+e.gained, e.most, int64(m.micros(m.capacity)))
+	return tokens, t
 }
 
 // eraOf returns the index of the era of c, which has ended, or -1 if it is forgotten.
 func (m *layout) eraOf(c *cell) int {
-	first := m.eras[0].layout.owner >> tierBits
+	first := m.eras[0].owner >> tierBits
 	return int(max(int64(c.owner>>tierBits-first), -1))
 }
 
@@ -98,25 +88,12 @@ func (m *layout) balanceSince(c *cell, word uint64) balance {
 func (m *layout) tokensSince(c *cell, word uint64) (micros int64, since uint64) {
 	i := m.eraOf(c)
 	if i < 0 { // when the era was forgotten, its buckets were full, and so were full ones of eras[0]
-		first := m.eras[0].layout
-		return m.through(0, int64(first.micros(first.capacity))), m.begin
+		first := m.eras[0]
+		return m.since(0, first.full(), first.until)
 	}
-	e := &m.eras[i]
-	tokens, since := e.layout.tokensAt(e.layout.balanceOf(c.base, word), e.end)
-	if since == e.end {
-		return m.through(i, tokens), m.begin
-	}
-	// The bucket's own time is a reading from the future, perhaps in a later era.
-	for _, e := range m.eras[i+1:] {
-		capacity := int64(e.layout.micros(e.layout.capacity))
-		tokens = min(tokens, capacity)
-		if since <= e.end {
-			gain := e.layout.supply.at(e.end).after(e.layout.supplyFrom(since))
-			tokens = min(capacity, tokens+int64(e.layout.micros(min(gain, e.layout.capacity))))
-			since = e.end
-		}
-	}
-	return tokens, since
+	e := m.eras[i]
+	tokens, t := e.tokensAt(e.balanceOf(c.base, word), e.until)
+	return m.since(i, tokens, t)
 }
 
 // supplyFrom returns S(t) for a bucket that has had what the eras before have supplied. At the
@@ -159,7 +136,7 @@ func (m *layout) tokensAt(b balance, t uint64) (micros int64, since uint64) {
 	now := m.supply.at(t)
 	missing := min(b.missing(now), m.capacity+deepestDebt*m.scale)
 	if b.deficit > m.capacity || !now.before(b.time) {
-		return int64(m.micros(m.capacity)) - int64(m.micros(missing)), t
+		return m.full() - int64(m.micros(missing)), t
 	}
 	next, ok := m.supply.timeOf(b.time.plus(1)) // it is ahead of t
 	if !ok {

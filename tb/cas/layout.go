@@ -32,9 +32,12 @@ type layout struct {
 	deficitMask uint64
 	end         uint64 // last instant that the clock can reach
 
-	owner uint64 // the tier and, above tierBits, the number of the era
-	begin uint64 // instant of the change that made the layout
-	eras  []era  // before that, of the same tier
+	owner uint64    // the tier and, above tierBits, the number of the era
+	begin uint64    // instant of the change that made the layout
+	eras  []*layout // that ended before, of the same tier
+
+	until    uint64 // of an ended era: instant of the change that ended it
+	supplied int64  // of an ended era: millionths of a token from begin to until
 }
 
 func newLayout(l tb.Limit) layout {

@@ -71,7 +71,7 @@ func (s *limits) owner(c *cell) *layout {
 		return m
 	}
 	if i := m.eraOf(c); i >= 0 {
-		return m.eras[i].layout
+		return m.eras[i]
 	}
 	return nil
 }

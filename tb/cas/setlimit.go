@@ -72,7 +72,7 @@ func (b *Bucket) enter(m *layout, t uint64) *layout {
 	if !whole {
 		return m
 	}
-	return m.alone()
+	return m.ended(t)
 }
 
 // Limit returns the limit of the bucket.

@@ -156,7 +156,7 @@ func TestFewErasAreRemembered(t *testing.T) {
 				t.Fatal(err)
 			}
 			if i == 9 {
-				forgotten = weak.Make(f.layout().eras[5].layout)
+				forgotten = weak.Make(f.layout().eras[5])
 			}
 		}
 		m := f.layout()
