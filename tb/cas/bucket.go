@@ -50,15 +50,7 @@ func NewBucketAt(t time.Time, limit tb.Limit, opts ...tb.Option) (*Bucket, error
 
 // Allow takes one token.
 func (b *Bucket) Allow() tb.Decision {
-	// This is take, inlined by hand: a call would add 1.5 ns.
-	t := b.clock.read()
-	c, m := b.load(), b.layout()
-	if c != nil {
-		if d, _, _, ok := c.take(m, t, m.scale); ok {
-			return d
-		}
-	}
-	return b.spend(t, 1)
+	return b.take(b.clock.read(), 1)
 }
 
 // AllowN takes n tokens, or none. It returns tb.ErrInvalidCost if n is not positive.
@@ -196,7 +188,7 @@ func (b *Bucket) insert(m *layout, t uint64, want request) (o result, done bool,
 	if cost > m.capacity && !want.partial {
 		return result{Decision: m.fullDecision(cost), delay: tb.Never}, true, nil
 	}
-	next, o := m.decide(balance{time: m.supply.at(t)}, t, &want)
+	next, o := m.decide(balance{time: m.supply(t)}, t, &want)
 	c := new(cell)
 	if o.receipt = c.first(m, next, t); !b.cell.CompareAndSwap(nil, c) {
 		return result{}, false, nil

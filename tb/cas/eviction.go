@@ -34,7 +34,7 @@ func (e *evictor) Stamp(c *cell) (stamp, word uint64, final bool) {
 // fullAt returns the instant at which a bucket will be full, or math.MaxUint64 if that instant
 // is 2⁶⁴ or more.
 func (m *layout) fullAt(b balance) uint64 {
-	t, ok := m.supply.timeOf(b.time.plus(b.deficit))
+	t, ok := m.timeOf(b.time.plus(b.deficit))
 	if !ok {
 		return math.MaxUint64
 	}
@@ -61,7 +61,7 @@ func (e *evictor) Retire(c *cell, stamp, word, now uint64) bool {
 		most = m.capacity + deepestDebt*m.scale
 	}
 	e.evictedInDebt++
-	e.forgiven += m.micros(min(b.missing(m.supply.at(now)), most))
+	e.forgiven += m.micros(min(b.missing(m.supply(now)), most))
 	return true
 }
 

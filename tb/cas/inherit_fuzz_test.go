@@ -44,7 +44,7 @@ func inherits(t *testing.T, capacity, tokens, per, nextCapacity, nextTokens, nex
 		}
 		old = *m
 	}
-	at = max(at%(1<<62), old.supply.from)
+	at = max(at%(1<<62), old.from)
 	first := changed(&old, l, at) // so that S does not begin at instant 0
 	c := anyCell(first, own%(1<<63), word, kind)
 	second := changed(first, next, at)
@@ -76,7 +76,7 @@ func anyCell(m *layout, own, word uint64, kind byte) *cell {
 	if kind&8 > 0 {
 		w |= sealBit
 	}
-	return new(cell).init(m, blockOf(m.supply.at(own)), w)
+	return new(cell).init(m, blockOf(m.supply(own)), w)
 }
 
 // exactState is the state of a bucket in integers of any size: its own time in units of supply, and
@@ -143,5 +143,5 @@ func reaches(m *layout, x *big.Int) *big.Int {
 	rate := new(big.Int).Mul(big.NewInt(m.limit.Tokens), new(big.Int).SetUint64(m.scale))
 	x = new(big.Int).Mul(x, big.NewInt(int64(m.limit.Per)))
 	x.Add(x, rate).Sub(x, big.NewInt(1)).Quo(x, rate)
-	return x.Add(x, new(big.Int).SetUint64(m.supply.from))
+	return x.Add(x, new(big.Int).SetUint64(m.from))
 }

@@ -1,6 +1,7 @@
 package cas
 
 import (
+	"math/big"
 	"math/bits"
 
 	"github.com/seed-181794aa/ratelimit/internal/unit"
@@ -23,7 +24,9 @@ const (
 // one tier share it. It is immutable.
 type layout struct {
 	limit       tb.Limit
-	supply      supply
+	rate        ratio  // units per nanosecond, at most 10⁶
+	inverse     ratio  // nanoseconds per unit
+	from        uint64 // instant from which the rate supplies
 	tokens      uint64 // capacity in tokens
 	capacity    uint64 // capacity in units
 	scale       uint64 // units in a token
@@ -42,9 +45,13 @@ type layout struct {
 
 func newLayout(l tb.Limit) layout {
 	scale, _ := unit.Scale(l.Capacity) // more units would take bits from the delta
+	units := new(big.Int).SetUint64(scale)
+	units.Mul(units, big.NewInt(l.Tokens))
+	per := big.NewInt(int64(l.Per))
 	m := layout{
 		limit:      l,
-		supply:     newSupply(l, scale),
+		rate:       newRatio(units, per),
+		inverse:    newRatio(per, units),
 		tokens:     uint64(l.Capacity),
 		capacity:   uint64(l.Capacity) * scale,
 		scale:      scale,

@@ -39,11 +39,11 @@ func (p place[K]) insert(m *layout, t uint64, want request) (o result, done bool
 		return result{Decision: m.fullDecision(cost), delay: tb.Never}, true, nil
 	}
 	var r receipt
-	next, o := m.decide(balance{time: m.supply.at(t)}, t, &want)
+	next, o := m.decide(balance{time: m.supply(t)}, t, &want)
 	full := m.fullAt(next)
 	_, until, inserted := p.table.Insert(p.key, t, t-min(t, idleTime), func(c *cell) uint64 {
 		if start := p.evictor.earliest; start > t {
-			next, o = m.decide(balance{time: m.supply.at(start)}, t, &want)
+			next, o = m.decide(balance{time: m.supply(start)}, t, &want)
 			full = m.fullAt(next)
 		}
 		r = c.first(m, next, t)

@@ -65,7 +65,7 @@ func (b *Bucket) enter(m *layout, t uint64) *layout {
 		})
 		if !found { // before the first grant it is full
 			c := new(cell)
-			c.first(m, balance{time: m.supply.at(t)}, t)
+			c.first(m, balance{time: m.supply(t)}, t)
 			b.cell.CompareAndSwap(nil, c)
 		}
 	}

@@ -108,7 +108,7 @@ func TestCellBelongsToOneEraOfOneTier(t *testing.T) {
 		}
 	}
 	for _, own := range layouts {
-		c := new(cell).init(own, blockOf(own.supply.at(firstInstant(limit))), 0)
+		c := new(cell).init(own, blockOf(own.supply(firstInstant(limit))), 0)
 		for _, m := range layouts {
 			_, _, _, taken := c.take(m, firstInstant(limit), 1)
 			_, peeked := c.peek(m, firstInstant(limit), 1)

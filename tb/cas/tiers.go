@@ -54,7 +54,7 @@ func newTier(tier int, limit tb.Limit, firstInstant uint64) (*layout, error) {
 	m.owner = uint64(tier)
 	m.end = endOf(firstInstant)
 	if per := uint64(limit.Per); per <= firstInstant {
-		m.supply.from = firstInstant % per // the first reading is after whole periods
+		m.from = firstInstant % per // the first reading is after whole periods
 	}
 	return &m, nil
 }
