@@ -170,7 +170,7 @@ func (b *Bucket) look(t uint64) (c *cell, m *layout, has balance) {
 // reading.
 
 func (b *Bucket) load() *cell            { return b.cell.Load() }
-func (b *Bucket) layout() *layout        { return b.limits.one.Load() }
+func (b *Bucket) layout() *layout        { return b.limits.present(0) }
 func (b *Bucket) layoutOf(*cell) *layout { return b.limits.present(0) }
 func (b *Bucket) shared() *limits        { return &b.limits }
 func (b *Bucket) now() uint64            { return b.clock.read() }

@@ -27,7 +27,7 @@ type evictor struct {
 // forgives. Once the stamp has passed, an eviction forgives nothing.
 func (e *evictor) Stamp(c *cell) (stamp, word uint64, final bool) {
 	word = c.word.Load()
-	m := e.limits.of(c).Load()
+	m := e.limits.layoutOf(c)
 	return m.fullAt(m.balanceSince(c, word)), word, isSealed(word)
 }
 
@@ -54,7 +54,7 @@ func (e *evictor) Retire(c *cell, stamp, word, now uint64) bool {
 		e.evictedFull++
 		return true
 	}
-	m := e.limits.of(c).Load()
+	m := e.limits.layoutOf(c)
 	b := m.balanceSince(c, word)
 	most := b.deficit + m.capacity
 	if b.deficit > m.capacity { // its time is a slot, and not a reading from the future

@@ -141,7 +141,8 @@ func FuzzWord(f *testing.F) {
 		default:
 			checkGrant(t, l, &m, d, stored, new(big.Int).Sub(ownTime, origin), charged)
 			b := &Bucket{}
-			b.limits.one.Store(&m)
+			b.limits.init(l)
+			b.limits.tiers[0].Store(&m)
 			b.limits.giveBack(receipt{&c, word, stored}, float64(cost)/float64(m.scale))
 			if got := m.balanceOf(c.base, c.word.Load()).time.integer(); got.Cmp(ownTime) != 0 ||
 				c.word.Load()&m.deficitMask != refilled.Uint64() {

@@ -48,11 +48,8 @@ func inherits(t *testing.T, capacity, tokens, per, nextCapacity, nextTokens, nex
 	first := changed(&old, l, at) // so that S does not begin at instant 0
 	c := anyCell(first, own%(1<<63), word, kind)
 	second := changed(first, next, at)
-	s := &limits{}
-	if kind&1 > 0 {
-		s.tiers = make([]atomic.Pointer[layout], int(kind)<<8+1)
-	}
-	s.of(c).Store(second)
+	s := &limits{tiers: make([]atomic.Pointer[layout], int(kind&1)*int(kind)<<8+1)}
+	_ = &s.tiers[c.tier()]
 	has := first.balanceOf(c.base, c.word.Load())
 	want := inheritedState(first, second, stateOf(has), at)
 	if got := stateOf(s.view(second, c, c.word.Load()&^sealBit, at)); got.String() != want.String() {

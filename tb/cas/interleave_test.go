@@ -80,7 +80,7 @@ func (f *fixture) seal(key string) *cell {
 }
 
 // layout returns the layout of all keys.
-func (f *fixture) layout() *layout { return f.limits.one.Load() }
+func (f *fixture) layout() *layout { return f.limits.present(0) }
 
 // take calls the fast path.
 func (f *fixture) take(c *cell, tokens int) (d tb.Decision, ok bool) {

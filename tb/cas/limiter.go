@@ -79,13 +79,13 @@ func (l *Limiter[K]) Allow(_ context.Context, key K) (tb.Decision, error) {
 	// This is allow, inlined by hand: a call would add 1.5 ns.
 	t := l.clock.read()
 	c := l.table.Load(key)
-	m := l.limits.one.Load()
-	if c != nil && m != nil {
+	if c != nil {
+		m := l.limits.layoutOf(c)
 		if d, _, _, ok := c.take(m, t, m.scale); ok {
 			return d, nil
 		}
 	}
-	return l.allowSlow(c, t, key, 1)
+	return l.spend(c, t, key, 1)
 }
 
 // AllowN takes n tokens, or none. It returns tb.ErrInvalidCost if n is not positive.
@@ -106,14 +106,13 @@ func (l *Limiter[K]) AllowCost(_ context.Context, key K, cost float64) (tb.Decis
 	}
 	t := l.clock.read()
 	c := l.table.Load(key)
-	m := l.limits.layoutOf(c)
 	if c != nil {
+		m := l.limits.layoutOf(c)
 		if d, _, _, ok := c.take(m, t, m.unitsOfCost(cost)); ok {
 			return d, nil
 		}
 	}
-	o, err := spend(l.placeOf(key), c, t, request{tokens: cost})
-	return o.Decision, err
+	return l.spend(c, t, key, cost)
 }
 
 // AllowAt is AllowN for a caller that has already read the clock. t must be a reading of the
@@ -132,8 +131,8 @@ func (l *Limiter[K]) AllowAt(t time.Time, key K, n int) (tb.Decision, error) {
 func (l *Limiter[K]) Peek(_ context.Context, key K) (tb.Decision, error) {
 	t := l.clock.read()
 	c := l.table.Load(key)
-	m := l.limits.one.Load()
-	if c != nil && m != nil {
+	if c != nil {
+		m := l.limits.layoutOf(c)
 		if d, ok := c.peek(m, t, m.scale); ok {
 			return d, nil
 		}
@@ -171,25 +170,18 @@ func (l *Limiter[K]) Stats() tb.Stats {
 // allow takes n tokens at t.
 func (l *Limiter[K]) allow(t uint64, key K, n int) (tb.Decision, error) {
 	c := l.table.Load(key)
-	m := l.limits.one.Load()
-	if c != nil && m != nil {
-		if d, _, _, ok := c.take(m, t, m.unitsOf(n)); ok {
-			return d, nil
-		}
-	}
-	return l.allowSlow(c, t, key, n)
-}
-
-// allowSlow is allow for a key in any state, with or without tiers. c is what a look-up of key has
-// returned.
-func (l *Limiter[K]) allowSlow(c *cell, t uint64, key K, n int) (tb.Decision, error) {
-	if l.limits.tiers != nil && c != nil {
+	if c != nil {
 		m := l.limits.layoutOf(c)
 		if d, _, _, ok := c.take(m, t, m.unitsOf(n)); ok {
 			return d, nil
 		}
 	}
-	o, err := spend(l.placeOf(key), c, t, request{tokens: float64(n)})
+	return l.spend(c, t, key, float64(n))
+}
+
+// spend takes a number of tokens at t. c is what a look-up of key has returned.
+func (l *Limiter[K]) spend(c *cell, t uint64, key K, tokens float64) (tb.Decision, error) {
+	o, err := spend(l.placeOf(key), c, t, request{tokens: tokens})
 	return o.Decision, err
 }
 

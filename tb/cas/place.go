@@ -17,10 +17,11 @@ type place[K comparable] struct {
 
 func (p place[K]) load() *cell { return p.table.Load(p.key) }
 func (p place[K]) layoutOf(c *cell) *layout {
-	if c == nil || p.enters {
-		return p.limits.present(p.tier)
+	tier := p.tier
+	if c != nil && !p.enters {
+		tier = c.tier()
 	}
-	return p.limits.layoutOf(c)
+	return p.limits.present(tier)
 }
 
 func (p place[K]) shared() *limits { return &p.limits }

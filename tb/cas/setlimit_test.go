@@ -24,7 +24,7 @@ func TestCallWithAnEarlierLayoutInsertsItsKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t0, m := l.clock.read(), l.limits.one.Load()
+	t0, m := l.clock.read(), l.limits.present(0)
 	lower := tb.Limit{Capacity: capacity - 1, Tokens: 1, Per: time.Nanosecond}
 	if err := l.SetLimit(lower); err != nil {
 		t.Fatal(err)

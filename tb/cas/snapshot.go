@@ -67,7 +67,7 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 		if isNaN(key) {
 			return tb.ErrInvalidKey
 		}
-		if l.limits.tiers != nil {
+		if len(l.limits.tiers) > 1 {
 			if err := l.checkTier(s.Tier); err != nil {
 				return fmt.Errorf("the state of key %v: %w", key, err)
 			}
@@ -92,7 +92,7 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 
 // restoredAt returns the place of a key that gets the state s.
 func (l *Limiter[K]) restoredAt(key K, s tb.State) place[K] {
-	if l.limits.tiers == nil {
+	if len(l.limits.tiers) == 1 {
 		return l.placeOf(key)
 	}
 	return place[K]{l, key, s.Tier, true}

@@ -33,7 +33,6 @@ func NewTiered[K comparable](
 	if err != nil {
 		return nil, err
 	}
-	l.limits.one.Store(nil)
 	l.limits.tiers = make([]atomic.Pointer[layout], len(limits))
 	for i, limit := range limits {
 		m, err := newTier(i, limit, l.clock.firstInstant)
@@ -66,7 +65,7 @@ func (l *Limiter[K]) SetTier(tier int, limit tb.Limit) error {
 		return err
 	}
 	stays := func(m *layout, _ uint64) *layout { return m }
-	return l.limits.setLimit(l.limits.tier(tier), limit, l.clock.read, stays)
+	return l.limits.setLimit(tier, limit, l.clock.read, stays)
 }
 
 // checkTier returns an error if the tier does not exist. A limiter of New has tier 0.
