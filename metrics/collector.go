@@ -13,7 +13,6 @@
 package metrics
 
 import (
-	"iter"
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -42,12 +41,12 @@ type source[S any] struct {
 type collector[S any] struct {
 	families []family[S]
 	descs    []*prometheus.Desc // of families
-	sources  iter.Seq[source[S]]
+	sources  func() []source[S]
 }
 
 // newCollector returns a collector of a limiter, whose sources the labels identify.
 func newCollector[S any](
-	name string, labels []string, families []family[S], sources iter.Seq[source[S]],
+	name string, labels []string, families []family[S], sources func() []source[S],
 ) *collector[S] {
 	c := &collector[S]{families: families, sources: sources}
 	var limiter prometheus.Labels
@@ -70,7 +69,7 @@ func (c *collector[S]) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *collector[S]) Collect(ch chan<- prometheus.Metric) {
-	for s := range c.sources {
+	for _, s := range c.sources() {
 		for i, f := range c.families {
 			for _, x := range f.samples(&s.stats) {
 				labels := slices.Concat(s.labels, x.labels)

@@ -1,8 +1,6 @@
 package metrics
 
 import (
-	"iter"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/seed-181794aa/ratelimit/tb/redis"
@@ -13,28 +11,21 @@ type RedisSource interface{ Stats() redis.Stats }
 
 // Redis returns a collector of a limiter whose buckets are in Redis. Its label rule is empty.
 func Redis(name string, l RedisSource) prometheus.Collector {
-	return RedisByRule(name, func(yield func(string, RedisSource) bool) { yield("", l) })
+	return ofRedis(name, func() []source[redis.Stats] {
+		return []source[redis.Stats]{{[]string{""}, l.Stats()}}
+	})
 }
 
-// RedisByRule returns a collector of the limiters that rules yields whenever Prometheus asks, each
-// with the value of the label rule. No two values may be equal. The limiters are of one Store: its
-// metrics of the server have no label rule. rules must be safe for concurrent use, because
-// Prometheus may ask twice at a time.
-func RedisByRule(name string, rules iter.Seq2[string, RedisSource]) prometheus.Collector {
-	type statistics = source[redis.Stats]
+// ofRedis returns a collector of the limiters of a store, by rule. The first one has the statistics
+// of the server, which all have in common.
+func ofRedis(name string, rules func() []source[redis.Stats]) prometheus.Collector {
 	return collectors{
-		newCollector(name, []string{"rule"}, redisFamilies, func(yield func(statistics) bool) {
-			for rule, l := range rules {
-				if !yield(statistics{[]string{rule}, l.Stats()}) {
-					return
-				}
+		newCollector(name, []string{"rule"}, redisFamilies, rules),
+		newCollector(name, nil, serverFamilies, func() []source[redis.Stats] {
+			for _, s := range rules() {
+				return []source[redis.Stats]{{nil, s.stats}}
 			}
-		}),
-		newCollector(name, nil, serverFamilies, func(yield func(statistics) bool) {
-			for _, l := range rules {
-				yield(statistics{nil, l.Stats()})
-				return
-			}
+			return nil
 		}),
 	}
 }

@@ -50,31 +50,24 @@ func TestCollectsEachField(t *testing.T) {
 		numbers = append(numbers, float64(1000+len(numbers)))
 		return int64(numbers[len(numbers)-1])
 	}
-	var fill func(v reflect.Value)
-	fill = func(v reflect.Value) {
-		for i := range v.NumField() {
-			switch f := v.Field(i); f.Interface().(type) {
-			case map[redis.Cause]uint64:
-				f.Set(reflect.ValueOf(map[redis.Cause]uint64{redis.CauseBusy: uint64(next())}))
-			case time.Duration:
-				f.SetInt(next() * int64(time.Second))
-			case int:
-				f.SetInt(next())
-			case uint64:
-				f.SetUint(uint64(next()))
-			case float64:
-				f.SetFloat(float64(next()))
-			case redis.BreakerState:
-				f.SetInt(next())
-			case redis.Policy: // is a setting
-			case redis.ServerStats:
-				fill(f)
-			default:
-				t.Fatalf("a field of type %v", f.Type())
-			}
+	v := reflect.ValueOf(&s).Elem()
+	for _, field := range reflect.VisibleFields(v.Type()) {
+		switch f := v.FieldByIndex(field.Index); f.Interface().(type) {
+		case map[redis.Cause]uint64:
+			f.Set(reflect.ValueOf(map[redis.Cause]uint64{redis.CauseBusy: uint64(next())}))
+		case time.Duration:
+			f.SetInt(next() * int64(time.Second))
+		case int, redis.BreakerState:
+			f.SetInt(next())
+		case uint64:
+			f.SetUint(uint64(next()))
+		case float64:
+			f.SetFloat(float64(next()))
+		case redis.Policy, redis.ServerStats: // a setting, and the fields that follow
+		default:
+			t.Fatalf("a field of type %v", f.Type())
 		}
 	}
-	fill(reflect.ValueOf(&s).Elem())
 	c := Redis("x", fixed(s))
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(c)

@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/tb/redis"
 )
 
 // RuleSource is an *httplimit.Limiter or a *grpclimit.Limiter, or has the statistics of one.
@@ -17,28 +18,27 @@ func Rules(name string, l RuleSource) prometheus.Collector {
 // Buckets returns a collector of where the buckets of rules are: of their tables in memory, and of
 // their limiters in Redis. Rules has them, too.
 func Buckets(name string, l RuleSource) prometheus.Collector {
-	inRedis := func(yield func(string, RedisSource) bool) {
+	inRedis := func() (all []source[redis.Stats]) {
 		for _, s := range l.Stats() {
-			if r, ok := s.Limiter.(RedisSource); ok && !yield(s.Label, r) {
-				return
+			if r, ok := s.Limiter.(RedisSource); ok {
+				all = append(all, source[redis.Stats]{[]string{s.Label}, r.Stats()})
 			}
 		}
+		return all
 	}
-	return collectors{ofRules(name, l, tableFamilies), RedisByRule(name, inRedis)}
+	return collectors{ofRules(name, l, tableFamilies), ofRedis(name, inRedis)}
 }
 
 func ofRules(
 	name string, l RuleSource, families []family[httplimit.RuleStats],
 ) prometheus.Collector {
 	type statistics = source[httplimit.RuleStats]
-	return newCollector(name, []string{"set", "rule"}, families,
-		func(yield func(statistics) bool) {
-			for _, s := range l.Stats() {
-				if !yield(statistics{[]string{s.Set, s.Rule}, s}) {
-					return
-				}
-			}
-		})
+	return newCollector(name, []string{"set", "rule"}, families, func() (all []statistics) {
+		for _, s := range l.Stats() {
+			all = append(all, statistics{[]string{s.Set, s.Rule}, s})
+		}
+		return all
+	})
 }
 
 type collectors []prometheus.Collector

@@ -98,12 +98,10 @@ func TestNamesOfLimiters(t *testing.T) {
 
 // The limiters of rules come and go with a policy, and so do their metrics.
 func TestCollectsRulesInRedis(t *testing.T) {
-	rules := make(stats, 2)
+	rules, server := make(stats, 2), redis.ServerStats{Commands: 7}
 	for i, label := range []string{"a", "set/b"} {
 		rules[i] = httplimit.RuleStats{Rule: label, Label: label, Limit: tb.Limit{Tokens: 1, Per: 1},
-			Limiter: inRedis{fixed: fixed{
-				Reservations: uint64(i), ServerStats: redis.ServerStats{Commands: 7},
-			}}}
+			Limiter: inRedis{fixed: fixed{Reservations: uint64(i), ServerStats: server}}}
 	}
 	source := &rules
 	c := Rules("", source)
