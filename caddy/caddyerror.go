@@ -21,7 +21,6 @@ var optionNames = map[string]string{
 // inWords replaces words of a policy in JSON.
 var inWords = strings.NewReplacer(
 	"tokens_per_second", "the tokens of a second", "must be fixed,", "must be a number,",
-	"a key with parent networks, such as ip:address/64,/48", "ipv6_prefixes such as 64 48",
 	"have a parent with", "has a parent with", "cost_source", "cost", "max_cost", "cost max",
 	`"ip:address"`, "{client_ip}",
 )

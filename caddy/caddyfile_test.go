@@ -15,7 +15,6 @@ func TestTheDirectiveIsThePolicy(t *testing.T) {
 		rule first {
 			key {client_ip} {http.request.header.X-Tenant} {query.q} {host} {http.auth.user.id}
 			ipv6_prefixes 64 56
-			parent_factor 8
 			rate 100/m
 			burst 20
 			method GET post
@@ -83,7 +82,7 @@ func TestTheDirectiveIsThePolicy(t *testing.T) {
 					"match": {"matcher:first": "true"},
 					"on_missing": "shared", "mode": "shadow",
 					"algorithm_config": {
-						"tokens_per_second": 1.6666666666666667, "burst": 20, "parent_factor": 8,
+						"tokens_per_second": 1.6666666666666667, "burst": 20,
 						"cost_source": "header:x-weight", "default_cost": 2, "min_cost": 0.5, "max_cost": 8
 					}
 				}]
@@ -146,11 +145,10 @@ func TestErrorsOfTheDirectiveHaveTheirPlace(t *testing.T) {
 		{rule("key {clientip}"), "key {clientip}: Caddy has no placeholder {clientip}"},
 		{limited("key {client_ip} {client_ip}"),
 			"key must be unique (got {client_ip} again), at Caddyfile:6"},
+		{rule("rate 5/s\nburst 1073741824\nkey {client_ip}\nipv6_prefixes 64 48"),
+			`rule "r": key has a parent with too high a limit: r/48 has 4 times`},
 		{limited("key none\nipv6_prefixes 64"), "but its key has no {client_ip}, at Caddyfile:7"},
 		{limited("ipv6_prefixes 48 64"), "such as 64 56 48 (got 64), at Caddyfile:6"},
-		{limited("key {client_ip}\nparent_factor 2"), "such as 64 48 (got 2), at Caddyfile:7"},
-		{limited("key {client_ip}\nipv6_prefixes 64 48\nparent_factor 1000000000"),
-			`rule "r": key has a parent with too high a limit: r/48 has parent_factor`},
 		{rule("path /a /b"), `path "/b": want at most one path and one prefix`},
 		{rule("path /*/b"), `path "/*/b"`},
 		{rule("method @writes"), "method @writes: want methods such as GET, at Caddyfile:4"},

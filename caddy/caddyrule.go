@@ -106,8 +106,6 @@ func (p *ruleParser) line() error {
 		return p.keys()
 	case "ipv6_prefixes":
 		return p.networks()
-	case "parent_factor":
-		return integer(p.Dispenser, tb.MaxCapacity, &p.ParentFactor)
 	case "method":
 		return p.methods()
 	case "host":

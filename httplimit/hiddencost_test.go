@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// A hidden field reaches the limiter and never the client: in the header, in an informational
-// response, and in a trailer, declared or not.
+// A hidden field reaches the limiter and never the client: in the header, and in an informational
+// response.
 func TestHiddenCost(t *testing.T) {
-	const usage, other = "X-Usage", "X-Other"
+	const usage = "X-Usage"
 	for name, c := range map[string]struct {
 		handler http.HandlerFunc
 		cost    float64
@@ -46,28 +46,6 @@ func TestHiddenCost(t *testing.T) {
 			w.Header().Set(usage, w.Header().Get(usage)+".5")
 			io.WriteString(w, "body")
 		}, 25.5},
-		"declared trailer": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Trailer", "X-Other, x-usage")
-			io.WriteString(w, "body")
-			w.Header().Set(usage, "30")
-			w.Header().Set(other, "1")
-		}, 30},
-		"undeclared trailer": {func(w http.ResponseWriter, _ *http.Request) {
-			w.(http.Flusher).Flush()
-			w.Header().Set(http.TrailerPrefix+"x-usage", "30")
-		}, 30},
-		"header and trailer": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Trailer", usage)
-			w.Header().Set(usage, "25")
-			io.WriteString(w, "body")
-			w.Header().Set(usage, "30")
-		}, 30},
-		"trailer without a number": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Trailer", usage)
-			w.Header().Set(usage, "25")
-			io.WriteString(w, "body")
-			w.Header().Set(usage, "?")
-		}, 25},
 	} {
 		for _, hide := range []string{"", `, "hide_cost_header": true`} {
 			bothProtocols(t, func(t *testing.T, http2 bool) {
@@ -76,13 +54,9 @@ func TestHiddenCost(t *testing.T) {
 				if got := 100 - s.left(); got != c.cost {
 					t.Errorf("%s: costs %v, want %v", name, got, c.cost)
 				}
-				_, isDeclared := r.Trailer[usage]
-				isSeen := isDeclared || len(r.Header[usage])+len(s.hints[usage]) > 0
+				isSeen := len(r.Header[usage])+len(s.hints[usage]) > 0
 				if isSeen != (hide == "") || isSeen && s.hints != nil && s.hints.Get(usage) != "25" {
-					t.Errorf("%s%s: %v, trailer %v, hints %v", name, hide, r.Header, r.Trailer, s.hints)
-				}
-				if name == "declared trailer" && r.Trailer.Get(other) != "1" {
-					t.Errorf("%s%s: trailer %v", name, hide, r.Trailer)
+					t.Errorf("%s%s: %v, hints %v", name, hide, r.Header, s.hints)
 				}
 			})
 		}
@@ -112,14 +86,12 @@ func TestHiddenCostOfNothing(t *testing.T) {
 		s := c.site
 		s.answer(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Usage", "50")
-			w.Header().Set("Trailer", "X-Usage")
 			io.WriteString(w, "body")
-			w.Header().Set("X-Usage", "50")
 		})
 		for i := range 4 {
 			r := s.get().Result()
-			if len(r.Header["X-Usage"])+len(r.Trailer) > 0 {
-				t.Errorf("%s, request %d: header %v, trailer %v", name, i, r.Header, r.Trailer)
+			if len(r.Header["X-Usage"]) > 0 {
+				t.Errorf("%s, request %d: header %v", name, i, r.Header)
 			}
 		}
 		s.settled(c.settled, 0)

@@ -9,9 +9,9 @@ import (
 const (
 	addressKey = "ip:address"
 
-	// defaultParentFactor is how many times the limit of a network a parent network has. A /48
+	// parentFactor is how many times the limit of a network a parent network has. A /48
 	// has 256 networks of a /56, but seldom as many clients.
-	defaultParentFactor = 4
+	parentFactor = 4
 )
 
 // prefixesOf returns the lengths of the IPv6 prefixes in a key such as ip:address/64,/56,/48. It

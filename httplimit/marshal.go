@@ -79,7 +79,6 @@ func (r *Rule) members() members {
 		target := a.TargetP99.String()
 		c.add("adaptive", members{{"min", a.Min}, {"max", a.Max}, {"target_p99", target}})
 	}
-	c.add("parent_factor", r.ParentFactor)
 
 	m := members{{"name", r.Name}, {"limit_keys", append([]string{}, r.Keys...)}}
 	m.add("match", r.Match)

@@ -27,7 +27,6 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler {
 			r = r.WithContext(newContext(r.Context(), d))
 		}
 		next.ServeHTTP(w, r)
-		settlement.writeDeclared()
 	})
 }
 

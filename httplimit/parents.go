@@ -8,7 +8,7 @@ import (
 
 // levels returns the rules that a rule stands for: itself, and a rule for each parent network that
 // its keys name. The bucket of a parent network has the limit of the network before it, times
-// ParentFactor.
+// parentFactor.
 func (r *Rule) levels() []Rule {
 	levels := []Rule{*r}
 	for _, k := range r.Keys {
@@ -18,21 +18,13 @@ func (r *Rule) levels() []Rule {
 		}
 		parent := *r
 		for _, n := range bits[1:] {
-			factor := r.parentFactor()
 			parent.Name = r.Name + "/" + strconv.Itoa(n)
-			parent.Limit = times(parent.Limit, factor)
+			parent.Limit = times(parent.Limit, parentFactor)
 			levels = append(levels, parent)
 		}
 		return levels // Rule.check allows one key of this kind
 	}
 	return levels
-}
-
-func (r *Rule) parentFactor() int {
-	if r.ParentFactor == 0 {
-		return defaultParentFactor
-	}
-	return r.ParentFactor
 }
 
 // times returns a limit of n times the tokens. The result is not valid if it is out of range.
@@ -47,11 +39,6 @@ func times(l tb.Limit, n int) tb.Limit {
 
 // checkParents checks what is said of parent networks in the keys of a rule at path.
 func (r *Rule) checkParents(path string, errs *problems) {
-	if r.ParentFactor < 0 || r.ParentFactor > tb.MaxCapacity {
-		errs.add(field(field(path, "algorithm_config"), "parent_factor"),
-			"must be 1 to %d (got %d)", tb.MaxCapacity, r.ParentFactor)
-		return
-	}
 	first := -1
 	for i, k := range r.Keys {
 		if !isAddressKey(k) {
@@ -70,15 +57,10 @@ func (r *Rule) checkParents(path string, errs *problems) {
 	if r.Limit.Validate() != nil {
 		return
 	}
-	parents := r.levels()[1:]
-	if r.ParentFactor > 0 && len(parents) == 0 {
-		errs.add(field(field(path, "algorithm_config"), "parent_factor"), "has no effect without a "+
-			"key with parent networks, such as ip:address/64,/48 (got %d)", r.ParentFactor)
-	}
-	for _, parent := range parents {
+	for _, parent := range r.levels()[1:] {
 		if parent.Limit.Validate() != nil {
 			errs.add(field(path, "limit_keys"), "have a parent with too high a limit: %s has "+
-				"parent_factor (%d) times the tokens of the one before it", parent.Name, r.parentFactor())
+				"%d times the tokens of the one before it", parent.Name, parentFactor)
 			return
 		}
 	}

@@ -56,13 +56,6 @@ func TestParentNetworksThatAreWrong(t *testing.T) {
 		jsonRule("r", `[]`, 1, `"match": {"ip:address/64": "::"}`): `match["ip:address/64"] must be ` +
 			`without a prefix, because an address is compared`,
 		jsonRule("r", `["ip:address/64,/48"]`, 1<<29, ""): "limit_keys have a parent with too high",
-		oneRule(`["ip:address/64,/48"]`, `"rps": 1, "burst": 1, "parent_factor": 2.5`): "algorithm_" +
-			"config.parent_factor must be a whole number, 1 to 1073741824 (got 2.5)",
-		oneRule(`["ip:address/64"]`, `"rps": 1, "burst": 1, "parent_factor": 2`): "algorithm_" +
-			"config.parent_factor has no effect without a key with parent networks, such as " +
-			"ip:address/64,/48 (got 2)",
-		oneRule(`["ip:address/64,/48"]`, `"rps": 1, "burst": 1, "parent_factor": -1`): "algorithm_" +
-			"config.parent_factor must be > 0 (got -1)",
 		jsonRules("", jsonRule("r", `["ip:address/64,/48"]`, 1, ""), jsonRule("r/48", "[]", 1, "")): "" +
 			`rules[1].name must be unique (got "r/48" again)`,
 	} {

@@ -150,7 +150,6 @@ func (o *object) rule(name string) Rule {
 		if ok && source == "" { // in Go it means fixed
 			c.add("cost_source", wantCostSource, source)
 		}
-		r.ParentFactor = c.wholeNumber("parent_factor", tb.MaxCapacity)
 		r.Cost = Cost{
 			Source: source,
 			Fixed:  c.cost("fixed_cost"), Default: c.cost("default_cost"),

@@ -133,7 +133,7 @@ func TestParseExamplesOfTheDocumentation(t *testing.T) {
 		algorithm_config
 		tokens_per_second rps burst cost_source fixed_cost default_cost min_cost max_cost rules
 		evaluation selector hosts methods pathExact pathPrefix fallback_limit jwt policies id spec
-		on_limit max_delay max_waiting parent_factor hide_cost_header bundle_version issued_at expires_at
+		on_limit max_delay max_waiting hide_cost_header bundle_version issued_at expires_at
 		kill_switches`) {
 		if !strings.Contains(string(text), "`"+field+"`") {
 			t.Errorf("%s is not documented", field)

@@ -58,7 +58,7 @@ func (c *call) hasTaken(e *entry) bool {
 }
 
 // Writer returns the ResponseWriter for the response. It has the optional methods of w: Flush,
-// Hijack, ReadFrom, Push and what http.ResponseController calls. http.MaxBytesReader knows only the
+// Hijack, ReadFrom and what http.ResponseController calls. http.MaxBytesReader knows only the
 // ResponseWriter of net/http, and does not close the connection of another one. So wrap Middleware
 // in http.MaxBytesHandler.
 func (s *Settlement) Writer(w http.ResponseWriter) http.ResponseWriter {
@@ -79,21 +79,12 @@ func (s *Settlement) Finish() {
 		// If no handler has written an answer, what recovers from a panic still can.
 		s.ReadHeader(s.w.Header())
 		if !s.hijacked {
-			s.readTrailers(s.w.Header())
 			s.countBytes()
 			s.readUsage()
 		}
 	}
 	s.observe(http.StatusOK, nil) // if the caller has passed no header on
 	s.settle()
-}
-
-// writeDeclared writes the header of a handler that has returned, if it has declared a trailer with
-// a cost and written nothing. net/http would also send the values of the header in the trailer.
-func (s *Settlement) writeDeclared() {
-	if s != nil && !s.hijacked {
-		(&meter{s.w, s}).readHeader()
-	}
 }
 
 // Cancel settles the charges at 0, and counts as a failure for adaptive rules, because the request

@@ -1,10 +1,8 @@
 package httplimit
 
 import (
-	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -152,52 +150,9 @@ func TestReloadDuringAResponse(t *testing.T) {
 	}
 }
 
-// A trailer has what the handler sets after the header was written, and not the values of the
-// header too. httputil.ReverseProxy adds trailers to the header map.
-func TestTrailerReplacesTheHeader(t *testing.T) {
-	const usage = "X-Usage"
-	for name, c := range map[string]struct {
-		handler http.HandlerFunc
-		cost    float64
-		trailer []string
-	}{
-		"added": {func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusOK)
-			io.WriteString(w, "body")
-			w.Header().Add(usage, "5")
-		}, 5, []string{"5"}},
-		"added after the body": {func(w http.ResponseWriter, _ *http.Request) {
-			io.WriteString(w, "body")
-			w.Header().Add(usage, "5")
-		}, 5, []string{"5"}},
-		"missing": {func(w http.ResponseWriter, _ *http.Request) {
-			io.WriteString(w, "body")
-		}, 50, nil},
-		"no answer": {func(http.ResponseWriter, *http.Request) {}, 50, nil},
-	} {
-		bothProtocols(t, func(t *testing.T, http2 bool) {
-			s := serveSite(t, reporting("response:header:x-usage", ""), http2,
-				func(w http.ResponseWriter, r *http.Request) {
-					w.Header().Add("Trailer", usage)
-					w.Header().Add(usage, "50")
-					c.handler(w, r)
-				})
-			r, _ := s.fetch()
-			if got := 100 - s.left(); got != c.cost {
-				t.Errorf("%s: costs %v, want %v", name, got, c.cost)
-			}
-			if got := r.Trailer.Values(usage); !slices.Equal(got, c.trailer) || r.Header.Get(usage) != "50" {
-				t.Errorf("%s: header %v, trailer %q, want %q", name, r.Header, got, c.trailer)
-			}
-		})
-	}
-}
-
-// A handler that panics before it has written anything leaves the status to what recovers, also if
-// it has declared a trailer with its cost.
+// A handler that panics before it has written anything leaves the status to what recovers.
 func TestAPanicLeavesTheStatus(t *testing.T) {
 	h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Trailer", "X-Usage")
 		w.Header().Set("X-Usage", "50")
 		panic("a fault")
 	})

@@ -19,7 +19,6 @@ type meter struct {
 func newMeter(s *Settlement, w http.ResponseWriter) http.ResponseWriter {
 	m := &meter{w, s}
 	_, canRead := w.(io.ReaderFrom)
-	push, canPush := w.(http.Pusher)
 	canFlush := supports[http.Flusher](w) || supports[interface{ FlushError() error }](w)
 	canHijack := supports[http.Hijacker](w)
 	switch {
@@ -36,12 +35,6 @@ func newMeter(s *Settlement, w http.ResponseWriter) http.ResponseWriter {
 			flusher
 			hijacker
 		}{m, flusher{m}, hijacker{m}}
-	case canFlush && canPush: // HTTP/2
-		return struct {
-			*meter
-			flusher
-			http.Pusher
-		}{m, flusher{m}, push}
 	case canFlush:
 		return struct {
 			*meter
@@ -72,13 +65,9 @@ func (m *meter) Unwrap() http.ResponseWriter { return m.ResponseWriter }
 func (m *meter) WriteHeader(status int) {
 	if status < http.StatusContinue || status >= http.StatusOK ||
 		status == http.StatusSwitchingProtocols {
-		again := m.s.isRead // what is in the header then may be trailers
 		m.s.observe(status, m.Header())
 		m.s.ReadHeader(m.Header())
 		m.ResponseWriter.WriteHeader(status)
-		if !again {
-			m.s.forgetDeclared(m.Header())
-		}
 		return
 	}
 	// The fields of an informational response are not about the cost of the final one.
@@ -94,21 +83,9 @@ func (m *meter) WriteHeader(status int) {
 	maps.Copy(m.Header(), hidden)
 }
 
-// readHeader reads the costs from the header before net/http writes it.
-func (m *meter) readHeader() {
-	if m.s.isRead {
-		return
-	}
-	m.s.ReadHeader(m.Header())
-	if m.s.declares() {
-		m.ResponseWriter.WriteHeader(http.StatusOK)
-		m.s.forgetDeclared(m.Header())
-	}
-}
-
 // Write implements http.ResponseWriter.
 func (m *meter) Write(b []byte) (int, error) {
-	m.readHeader()
+	m.s.ReadHeader(m.Header())
 	n, err := m.ResponseWriter.Write(b)
 	m.s.addBody(b[:n])
 	return n, err
@@ -116,7 +93,7 @@ func (m *meter) Write(b []byte) (int, error) {
 
 // WriteString implements io.StringWriter.
 func (m *meter) WriteString(text string) (int, error) {
-	m.readHeader()
+	m.s.ReadHeader(m.Header())
 	if m.s.usage != nil {
 		return m.Write([]byte(text))
 	}
@@ -132,7 +109,7 @@ func (f flusher) Flush() { _ = f.FlushError() }
 
 // FlushError is what http.ResponseController calls.
 func (f flusher) FlushError() error {
-	f.m.readHeader()
+	f.m.s.ReadHeader(f.m.Header())
 	return http.NewResponseController(f.m.ResponseWriter).Flush()
 }
 
@@ -152,7 +129,7 @@ type readerFrom struct{ m *meter }
 
 // ReadFrom implements io.ReaderFrom.
 func (r readerFrom) ReadFrom(src io.Reader) (int64, error) {
-	r.m.readHeader()
+	r.m.s.ReadHeader(r.m.Header())
 	if usage := r.m.s.usage; usage != nil {
 		src = io.TeeReader(src, ignoringErrors{usage})
 	}

@@ -89,60 +89,50 @@ func TestOptionalMethodsOfWriters(t *testing.T) {
 	b := bare{httptest.NewRecorder()}
 	for i, c := range []struct {
 		w    http.ResponseWriter
-		want string // flush, hijack, push and read
+		want string // flush, hijack and read
 	}{
-		{b, "false false false false"},
-		{wrapping{bare{httptest.NewRecorder()}}, "true false false false"},
+		{b, "false false false"},
+		{wrapping{bare{httptest.NewRecorder()}}, "true false false"},
 		{struct {
 			bare
 			errorFlusher
-		}{bare: b}, "true false false false"},
+		}{bare: b}, "true false false"},
 		{struct {
 			bare
 			io.ReaderFrom
-		}{bare: b}, "false false false false"},
-		{struct {
-			bare
-			http.Pusher
-		}{bare: b}, "false false false false"},
+		}{bare: b}, "false false false"},
 		{struct {
 			bare
 			http.Flusher
-		}{bare: b}, "true false false false"},
+		}{bare: b}, "true false false"},
 		{struct {
 			bare
 			http.Flusher
 			io.ReaderFrom
-		}{bare: b}, "true false false false"},
-		{struct {
-			bare
-			http.Flusher
-			http.Pusher
-		}{bare: b}, "true false true false"},
+		}{bare: b}, "true false false"},
 		{struct {
 			bare
 			http.Hijacker
 			io.ReaderFrom
-		}{bare: b}, "true true false false"},
+		}{bare: b}, "true true false"},
 		{struct {
 			bare
 			http.Flusher
 			http.Hijacker
-		}{bare: b}, "true true false false"},
+		}{bare: b}, "true true false"},
 		{struct {
 			bare
 			http.Flusher
 			http.Hijacker
 			io.ReaderFrom
-		}{bare: b}, "true true false true"},
+		}{bare: b}, "true true true"},
 	} {
 		_, settlement, _ := s.Admit(b, request())
 		w := settlement.Writer(c.w)
 		_, flush := w.(http.Flusher)
 		_, hijack := w.(http.Hijacker)
-		_, push := w.(http.Pusher)
 		_, read := w.(io.ReaderFrom)
-		if got := sprint(flush, hijack, push, read); got != c.want {
+		if got := sprint(flush, hijack, read); got != c.want {
 			t.Errorf("writer %d: %s, want %s", i, got, c.want)
 		}
 		settlement.Cancel()

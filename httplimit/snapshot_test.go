@@ -19,7 +19,7 @@ import (
 // threeRules is a policy with a rule for each kind of key.
 const threeRules = `{"rules": [
 	{"name": "net", "limit_keys": ["ip:address/64,/48"],
-	 "algorithm_config": {"tokens_per_second": 0.1, "burst": 5, "parent_factor": 2}},
+	 "algorithm_config": {"tokens_per_second": 0.1, "burst": 5}},
 	{"name": "key", "limit_keys": ["header:k", "ip:address"],
 	 "algorithm_config": {"tokens_per_second": 0.1, "burst": 3}},
 	{"name": "all", "limit_keys": [], "mode": "shadow",

@@ -1,9 +1,6 @@
 package proxy
 
 import (
-	"bufio"
-	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -49,36 +46,6 @@ func awaitSettled(p *Proxy, reported, estimated uint64) {
 		}
 		runtime.Gosched()
 	}
-}
-
-// A stream is settled by its trailer when it has ended.
-func TestUsageInTheTrailerOfAStream(t *testing.T) {
-	more := make(chan struct{})
-	p, front, _ := start(t, hiddenUsage, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Trailer", "X-Usage")
-		for range 3 {
-			fmt.Fprintln(w, "piece")
-			_ = http.NewResponseController(w).Flush()
-			<-more
-		}
-		w.Header().Set("X-Usage", "70")
-	})
-	r, err := http.Get(front)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Body.Close()
-	pieces := bufio.NewReader(r.Body)
-	for range 3 {
-		if line, _ := pieces.ReadString('\n'); line != "piece\n" || left(p) != 90 {
-			t.Errorf("%q, %v left", line, left(p))
-		}
-		more <- struct{}{}
-	}
-	if _, err := io.Copy(io.Discard, pieces); err != nil || len(r.Trailer) > 0 {
-		t.Errorf("%v, trailer %v", err, r.Trailer)
-	}
-	wantLeft(t, p, 30)
 }
 
 // A request costs nothing if there is no connection to the upstream. If the upstream may have
