@@ -10,7 +10,7 @@ import (
 // parser parses the lines of one format.
 type parser interface {
 	// parse fills an empty record from a line and returns the format of the line. For a line that
-	// is not a request, it returns an error that is or wraps a *lack, or errDirective. The error
+	// is not a request, it returns an error that is or wraps a *lack. The error
 	// is errNoTime if nothing else is missing.
 	parse(line []byte, rec *Record) (Format, error)
 }
@@ -38,9 +38,9 @@ type reading struct {
 }
 
 // wantFormat are the formats that are detected.
-const wantFormat = "Common or Combined Log Format, JSON lines, logfmt, W3C extended (IIS," +
-	" CloudFront), HAProxy, AWS ALB, ELB or S3, Envoy, Istio or APISIX, each perhaps in the lines" +
-	" of syslog, Docker or Kubernetes; --format reads others"
+const wantFormat = "Common or Combined Log Format, JSON lines, logfmt, HAProxy, AWS ALB, ELB or S3," +
+	" Envoy, Istio or APISIX, each perhaps in the lines of syslog, Docker or Kubernetes;" +
+	" --format reads others"
 
 // newDetector returns a detector of the formats that a log may have.
 func newDetector(s Schema) (detector, error) {
@@ -54,23 +54,19 @@ func newDetector(s Schema) (detector, error) {
 	d.parsers = slices.Concat([]namedParser{
 		{&clfParser{}, "Common Log Format"},
 		{&jsonParser{fields: newFields(s, jsonCandidates)}, "JSON lines"},
-		{newW3CParser(s), "W3C extended"},
 	}, newPatternParsers(s.Extra), []namedParser{{&logfmtParser{newFields(s, jsonCandidates)}, "logfmt"}})
 	return d, nil
 }
 
+var errTwoFormats = errors.New("fit its first lines, and find other requests in them: want" +
+	" --format with the log_format of nginx that says which one")
+
 var errNoEnvelope = &lack{0, "want the prefix or the JSON object that the first lines are in"}
 
-// parse parses a line in the format of the log. If choose chose none, the first valid line does, by
-// the first format that reads it.
+// parse parses a line in the format of the log. If choose chose none, the first valid line does.
 func (d *detector) parse(line []byte, rec *Record) error {
 	if d.chosen.parser == nil {
-		err := d.try(line, rec, func(r reading) {
-			if d.chosen.parser == nil {
-				d.chosen = r
-			}
-		})
-		if d.chosen.parser == nil {
+		if err := d.choose(line); err != nil {
 			return err
 		}
 	}
@@ -94,76 +90,55 @@ func (d *detector) read(p parser, message, time []byte, rec *Record) (format For
 	return format, err
 }
 
-// try calls found for each way to read a line. The error says what the line lacks in the nearest
-// format, or is errDirective.
-func (d *detector) try(line []byte, rec *Record, found func(reading)) (nearest error) {
-	most := -1
-	for _, e := range envelopesOf(line) {
-		message, time, ok := e.cut(line)
-		if !ok {
-			continue
-		}
-		for _, p := range d.parsers {
-			format, err := d.read(p.parser, message, time, rec)
-			var l *lack
-			switch {
-			case err == nil:
-				found(reading{p, e, format})
-			case errors.Is(err, errDirective):
-				return err
-			case errors.As(err, &l) && l.parts > most:
-				most, nearest = l.parts, fmt.Errorf("nearest is %s: %w", p.name, err)
-			}
-		}
-	}
-	return nearest
-}
-
-// voters is how many lines at the beginning of a log choose its format.
-const voters = 100
-
-// choose chooses the reading of most of the first lines of a block. It chooses none if no line is
-// valid. It is an error if two read as many lines and find other requests in them.
-func (d *detector) choose(block []byte) error {
+// choose chooses the reading of most of these lines. If no line is valid, the error says what the
+// last one lacks in the nearest format. It is another error if two readings read as many lines and
+// find other requests in them.
+func (d *detector) choose(lines ...[]byte) (nearest error) {
 	type ballot struct {
 		reading
 		lines    int
 		requests []byte
 	}
-	var ballots []ballot
-	var rec Record
-	n := 0
-	for line := range bytes.Lines(block) {
-		line, isWhole := bytes.CutSuffix(line, []byte{'\n'})
-		if n++; !isWhole || n > voters {
-			break
-		}
-		if line = trimLine(line); isBlank(line) {
-			continue
-		}
-		_ = d.try(line, &rec, func(r reading) {
-			same := func(b ballot) bool { return b.parser == r.parser && b.envelope.name == r.envelope.name }
-			i := slices.IndexFunc(ballots, same)
-			if i < 0 {
-				i = len(ballots)
-				ballots = append(ballots, ballot{reading: r})
+	var ballots []*ballot
+	best := &ballot{}
+	for _, line := range lines {
+		most := -1
+		for _, e := range envelopesOf(line) {
+			message, time, ok := e.cut(line)
+			if !ok {
+				continue
 			}
-			ballots[i].lines++
-			ballots[i].requests = fmt.Appendf(ballots[i].requests, "%d %q %q\n", rec.Time, rec.Peer,
-				rec.Path)
-		})
-	}
-	var best ballot
-	for _, b := range ballots {
-		if b.lines > best.lines {
-			best = b
+			for _, p := range d.parsers {
+				var rec Record
+				format, err := d.read(p.parser, message, time, &rec)
+				if l := (*lack)(nil); errors.As(err, &l) && l.parts > most {
+					most, nearest = l.parts, fmt.Errorf("nearest is %s: %w", p.name, err)
+				}
+				if err != nil {
+					continue
+				}
+				i := slices.IndexFunc(ballots, func(b *ballot) bool {
+					return b.parser == p.parser && b.envelope.name == e.name
+				})
+				if i < 0 {
+					i = len(ballots)
+					ballots = append(ballots, &ballot{reading: reading{p, e, format}})
+				}
+				b := ballots[i]
+				b.lines++
+				b.requests = fmt.Appendf(b.requests, "%d %q %q\n", rec.Time, rec.Peer, rec.Path)
+				if b.lines > best.lines {
+					best = b
+				}
+			}
 		}
+	}
+	if best.lines == 0 {
+		return nearest
 	}
 	for _, b := range ballots {
 		if b.lines == best.lines && !bytes.Equal(b.requests, best.requests) {
-			return fmt.Errorf("%s and %s fit its first lines, and find other requests in them:"+
-				" want --format with the log_format of nginx that says which one",
-				best.namedParser.name, b.namedParser.name)
+			return fmt.Errorf("%s and %s %w", best.namedParser.name, b.namedParser.name, errTwoFormats)
 		}
 	}
 	d.chosen = best.reading

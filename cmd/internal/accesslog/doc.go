@@ -1,8 +1,8 @@
 // Package accesslog reads the requests out of the logs of web servers, proxies and load
 // balancers, plain or packed by gzip, zstd or bzip2.
 //
-// A log is in Common or Combined Log Format, JSON lines, logfmt, W3C Extended Log File Format, one
-// of the patterns of some programs, or in a log_format of nginx that is given. The comments of the
+// A log is in Common or Combined Log Format, JSON lines, logfmt, one of the patterns of some
+// programs, or in a log_format of nginx that is given. The comments of the
 // parsers describe the formats. The lines may be in envelopes of syslog, Docker or Kubernetes.
 //
 // Most of the first hundred lines of a log decide its format and its envelope. Any other line is a

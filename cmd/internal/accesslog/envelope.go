@@ -39,7 +39,7 @@ var certain = []envelope{
 		`(?:(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d:\d\d|` + stamp +
 		`) (?:\S+ )??\S+: `)},
 	{"CRI", regexp.MustCompile(`^` + stamp + ` std(?:out|err) [FP] `)},
-	{docker, regexp.MustCompile(`^\{"log":"`)},
+	{docker, regexp.MustCompile(`^\{"log":`)},
 	{"compose", regexp.MustCompile(`^\S+ +\| (?:` + stamp + ` )?`)},
 }
 

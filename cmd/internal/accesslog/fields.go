@@ -156,7 +156,7 @@ func splitTarget(b []byte) target {
 	case len(b) == 0 || b[0] == '/':
 		return splitURI(b)
 	case bytes.IndexByte(b, ' ') >= 0:
-		return splitDashed(b)
+		return splitRequest(b)
 	case bytes.IndexByte(b, '/') >= 0 || string(b) == "*":
 		return splitURI(b)
 	}

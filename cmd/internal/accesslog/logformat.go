@@ -22,9 +22,8 @@ type formatParser struct {
 	before    []byte // the text before the first variable
 	start     *lack  // reports that it is not there
 	variables []variable
-	ends      bool   // whether a line must end where the format ends
-	hasPort   bool   // whether each peer has a port, which may follow an IPv6 without brackets
-	status    []byte // of the line, if the format has it
+	ends      bool // whether a line must end where the format ends
+	hasPort   bool // whether each peer has a port, which may follow an IPv6 without brackets
 }
 
 // variable is a variable of a format.
@@ -41,7 +40,7 @@ type variable struct {
 // $proxy_add_x_forwarded_for is X-Forwarded-For with the peer at its end.
 var formatCandidates = candidates{
 	fieldDate: {"date"},
-	fieldTime: {"msec", "time_iso8601", "time_local"},
+	fieldTime: {"msec", "time_iso8601", "time_local", "time"},
 	fieldPeer: {"remote_addr", "peer", "peer_port", "proxy_add_x_forwarded_for",
 		"http_x_forwarded_for"},
 	fieldForwarded: {"http_x_forwarded_for"},
@@ -54,8 +53,8 @@ var formatCandidates = candidates{
 
 var (
 	errFormatClient = &lack{3, "want an address or the name of a host as the client"}
-	// errConnection reports a line of a log in which proxies also write TCP connections.
-	errConnection = &lack{20, "want an HTTP request: the line is a TCP connection"}
+	// errConnection reports a line of a log in which proxies also write connections without a request.
+	errConnection = &lack{20, "want an HTTP request: the line has only a connection"}
 )
 
 // newFormatParser returns a parser of lines in a format. In it, \t is a tab, as in nginx.
@@ -118,9 +117,6 @@ func (p *formatParser) parse(line []byte, rec *Record) (Format, error) {
 			return Undetected, v.missing
 		}
 		p.set(v.slots, rest[:end])
-		if v.name == "status" {
-			p.status = rest[:end]
-		}
 		rest = rest[end+len(v.after):]
 	}
 	if p.ends && len(rest) > 0 {
@@ -129,7 +125,7 @@ func (p *formatParser) parse(line []byte, rec *Record) (Format, error) {
 	if err := p.fill(rec); err != nil {
 		return Undetected, err
 	}
-	if isDashes(p.text(fieldURI)) && (string(p.status) == "-" || string(p.status) == "0") {
+	if isDashes(p.text(fieldURI)) {
 		return Undetected, errConnection
 	}
 	if p.hasPort {

@@ -7,11 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // MaxLine is the longest line that a Reader accepts, in bytes with the line end. It is the size of
 // the buffer in which lines are parsed.
 const MaxLine = 128 << 10
+
+// voters is how many lines at the beginning of a log choose its format.
+const voters = 100
 
 // byteOrderMark precedes UTF-8 in files of some Windows programs.
 const byteOrderMark = "\ufeff"
@@ -51,7 +55,13 @@ func NewReader(ctx context.Context, name string, r io.Reader, s Schema) (*Reader
 		_, _ = lines.Discard(len(mark)) // cannot fail after Peek
 	}
 	begin, _ := lines.Peek(lines.Buffered())
-	if err := detector.choose(begin); err != nil {
+	whole := bytes.Split(begin, []byte{'\n'})
+	whole = whole[:min(len(whole)-1, voters)]
+	for i := range whole {
+		whole[i] = trimLine(whole[i])
+	}
+	err = detector.choose(slices.DeleteFunc(whole, isBlank)...)
+	if errors.Is(err, errTwoFormats) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return &Reader{name: name, in: lines, detector: detector}, nil
@@ -74,8 +84,8 @@ func (r *Reader) Format() Format { return r.chosen.format }
 // Lines returns how many lines have been read that are not blank.
 func (r *Reader) Lines() int64 { return r.full }
 
-// Others returns how many of them are neither requests nor malformed: directives, and in JSON and
-// logfmt the messages of programs, which have no part of a request.
+// Others returns how many of them are neither requests nor malformed: the messages of
+// programs in JSON and logfmt, which have no part of a request.
 func (r *Reader) Others() int64 { return r.other }
 
 // Next reads the next request into rec, whose slices are valid until the next call. It skips blank
@@ -97,8 +107,6 @@ func (r *Reader) Next(rec *Record) error {
 		switch {
 		case err == nil:
 			return nil
-		case errors.Is(err, errDirective):
-			r.other++
 		case errors.Is(err, errNoPart):
 			r.other++
 			_ = r.lineError(line, err) // which NoFormat may need

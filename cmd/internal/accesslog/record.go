@@ -12,8 +12,7 @@ const Unknown = -1
 // field) is empty. The slices are valid until the next record is read.
 type Record struct {
 	// Time is the time of the line in nanoseconds since 1970 UTC, not negative: the start of
-	// the request in Apache, HAProxy, Envoy, Traefik, ELB and S3, its end in nginx, Caddy, ALB and
-	// CloudFront.
+	// the request in Apache, HAProxy, Envoy, Traefik, ELB and S3, its end in nginx, Caddy and ALB.
 	Time int64
 	// Peer is the peer of the connection as logged: an address, an address and a port, or
 	// a host name. Where the log has an X-Forwarded-For list instead, it is the list.
@@ -75,7 +74,6 @@ const (
 	Combined   Format = "combined"
 	JSON       Format = "json"
 	Logfmt     Format = "logfmt"
-	W3C        Format = "w3c"
 	HAProxy    Format = "haproxy"
 	ALB        Format = "alb"
 	ELB        Format = "elb"
@@ -89,7 +87,7 @@ const (
 // NamesFields reports whether lines of the format name their fields, so that any part of a request
 // may be missing. Other formats have a request line.
 func (f Format) NamesFields() bool {
-	return f == JSON || f == Logfmt || f == W3C || f == LogFormat
+	return f == JSON || f == Logfmt || f == LogFormat
 }
 
 // LineError reports a line that is not a request. Reading can go on after it.

@@ -9,8 +9,7 @@ import (
 // Schema describes what to read of a log.
 type Schema struct {
 	// Names maps "time", "ip" (the peer), "forwarded", "user", "host", "uri", "size" and "agent" to
-	// the field that holds it, in the formats that name their fields: JSON, logfmt, W3C and
-	// LogFormat. Without a name, the usual fields of the format hold it. In JSON, a path names
+	// the field that holds it, in the formats that name their fields: JSON, logfmt and LogFormat. Without a name, the usual fields of the format hold it. In JSON, a path names
 	// a field in a nested object: "request.headers.X-Api-Key". The first element of an array
 	// counts, but an array of addresses is a list.
 	Names map[string]string
@@ -34,27 +33,9 @@ func (s Schema) Validate() error {
 	return err
 }
 
-// jsonCandidates are the fields of these logs, and of logfmt:
-//
-//   - Caddy: https://caddyserver.com/docs/caddyfile/directives/log
-//   - nginx: https://nginx.org/en/docs/http/ngx_http_log_module.html
-//   - Traefik: https://doc.traefik.io/traefik/observability/access-logs/
-//   - Cloudflare:
-//     https://developers.cloudflare.com/logs/logpush/logpush-job/datasets/zone/http_requests/
-//   - Istio: https://istio.io/latest/docs/tasks/observability/logs/access-log/
-//   - Envoy Gateway: https://gateway.envoyproxy.io/docs/tasks/observability/proxy-accesslog/
-//   - Google Cloud: https://cloud.google.com/logging/docs/reference/v2/rest/v2/LogEntry#HttpRequest
-//   - AWS API Gateway:
-//     docs.aws.amazon.com/apigateway/latest/developerguide/set-up-logging.html
-//   - AWS WAF: docs.aws.amazon.com/waf/latest/developerguide/logging-fields.html
-//   - Kong: https://developer.konghq.com/plugins/file-log/
-//   - Heroku: https://devcenter.heroku.com/articles/http-routing#heroku-router-log-format
-//   - Elastic Common Schema: https://www.elastic.co/docs/reference/ecs
-//   - Azure Front Door: https://learn.microsoft.com/azure/frontdoor/standard-premium/how-to-logs
-//   - Azure Application Gateway:
-//     https://learn.microsoft.com/azure/application-gateway/application-gateway-diagnostics
-//   - pino-http and Fastify: https://github.com/pinojs/pino-http
-//   - Zeek: https://docs.zeek.org/en/master/logs/http.html
+// jsonCandidates are the fields of Caddy, nginx, Traefik, Cloudflare, Istio, Envoy Gateway, Google
+// Cloud, AWS API Gateway and WAF, Kong, APISIX, Heroku, the Elastic Common Schema, Azure Front Door
+// and Application Gateway, pino-http and Zeek, and of logfmt.
 //
 // Traefik's StartUTC comes before its time, which has whole seconds. The names of a peer come
 // before the names of a client that a server may have found in a header, and before the names of

@@ -13,27 +13,24 @@ import (
 var lines = []struct {
 	name   string
 	schema Schema
-	begin  string // the lines before it
 	line   string
 	agent  string
 }{
-	{"common", Schema{}, "", line("1.2.3.4"), ""},
-	{"combined", Schema{}, "", line("1.2.3.4") + ` "http://example.com/" "Mozilla/5.0"`,
+	{"common", Schema{}, line("1.2.3.4"), ""},
+	{"combined", Schema{}, line("1.2.3.4") + ` "http://example.com/" "Mozilla/5.0"`,
 		"Mozilla/5.0"},
-	{"Caddy", Schema{}, "", caddyLine, "curl/7.82.0"},
-	{"nginx JSON", Schema{}, "", nginxLine, ""},
-	{"Traefik JSON", Schema{}, "", traefikLine, ""},
-	{"Cloudflare", Schema{}, "", cloudflareLine, ""},
-	{"logfmt", Schema{}, "", logfmtLine, "Mozilla/5.0 (X)"},
-	{"IIS", Schema{}, iisFields, iisLine, "Mozilla/5.0+(Windows+NT+10.0)"},
-	{"CloudFront", Schema{}, cloudFrontFields, cloudFrontLine, "Mozilla/4.0%20(compatible)"},
-	{"HAProxy", Schema{}, "", haproxyLine, ""},
-	{"ALB", Schema{}, "", albLine, "curl/7.46.0"},
-	{"ELB", Schema{}, "", elbLine, "curl/7.38.0"},
-	{"Envoy", Schema{}, "", envoyLine, "nsq2http"},
-	{"Istio", Schema{}, "", istioLine, "curl/7.73.0-DEV"},
-	{"S3", Schema{}, "", s3Line, ""},
-	{"log_format", Schema{LogFormat: combinedFormat}, "",
+	{"Caddy", Schema{}, caddyLine, "curl/7.82.0"},
+	{"nginx JSON", Schema{}, nginxLine, ""},
+	{"Traefik JSON", Schema{}, traefikLine, ""},
+	{"Cloudflare", Schema{}, cloudflareLine, ""},
+	{"logfmt", Schema{}, logfmtLine, "Mozilla/5.0 (X)"},
+	{"HAProxy", Schema{}, haproxyLine, ""},
+	{"ALB", Schema{}, albLine, "curl/7.46.0"},
+	{"ELB", Schema{}, elbLine, "curl/7.38.0"},
+	{"Envoy", Schema{}, envoyLine, "nsq2http"},
+	{"Istio", Schema{}, istioLine, "curl/7.73.0-DEV"},
+	{"S3", Schema{}, s3Line, ""},
+	{"log_format", Schema{LogFormat: combinedFormat},
 		line("1.2.3.4") + ` "http://example.com/" "Mozilla/5.0"`, "Mozilla/5.0"},
 }
 
@@ -46,9 +43,6 @@ func TestParsingDoesNotAllocate(t *testing.T) {
 			t.Fatal(err)
 		}
 		var rec Record
-		for begin := range strings.Lines(tt.begin) {
-			_ = d.parse([]byte(strings.TrimSpace(begin)), &rec) // directives
-		}
 		data := []byte(tt.line)
 		allocs := testing.AllocsPerRun(100, func() {
 			if err := d.parse(data, &rec); err != nil {
@@ -69,7 +63,7 @@ func BenchmarkRead(b *testing.B) {
 	const n = 10_000
 	for _, bm := range lines {
 		b.Run(strings.ReplaceAll(bm.name, " ", "-"), func(b *testing.B) {
-			log := []byte(bm.begin + strings.Repeat(bm.line+"\n", n))
+			log := []byte(strings.Repeat(bm.line+"\n", n))
 			b.SetBytes(int64(len(log)))
 			b.ReportAllocs()
 			for b.Loop() {

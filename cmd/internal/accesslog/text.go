@@ -118,9 +118,10 @@ func (rec *Record) setTarget(t target) {
 
 // splitRequest splits a request line, "GET /path?query HTTP/1.1". Servers log the line as the
 // client sent it. So a path may contain spaces, and a TLS handshake on a plain port is a line of a
-// single word, which has no part.
+// single word, which has no part. Load balancers write a dash for each part that a request lacks,
+// as in "- http://host- -".
 func splitRequest(line []byte) (t target) {
-	method, uri, ok := bytes.Cut(line, space)
+	method, uri, ok := bytes.Cut(bytes.TrimSuffix(line, []byte(" -")), space)
 	if !ok {
 		return t
 	}
@@ -128,15 +129,7 @@ func splitRequest(line []byte) (t target) {
 		uri = uri[:i]
 	}
 	t = splitURI(uri)
-	t.method = method
-	return t
-}
-
-// splitDashed is splitRequest for a server that writes a dash for each part that a request lacks,
-// as in "- http://host- -".
-func splitDashed(line []byte) target {
-	t := splitRequest(bytes.TrimSuffix(line, []byte(" -")))
-	t.method, t.path = emptyIfDash(t.method), emptyIfDash(t.path)
+	t.method, t.path = emptyIfDash(method), emptyIfDash(t.path)
 	t.host = bytes.TrimSuffix(t.host, []byte{'-'})
 	return t
 }

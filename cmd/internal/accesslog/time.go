@@ -17,7 +17,7 @@ var isoLayouts = []string{
 	time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05Z0700",
 }
 
-// localLayouts have no zone: HAProxy, W3C, uWSGI, Gin. Such a time counts as UTC.
+// localLayouts have no zone: HAProxy, uWSGI, Gin. Such a time counts as UTC.
 var localLayouts = []string{
 	"02/Jan/2006:15:04:05", time.DateTime, time.ANSIC, "2006/01/02 - 15:04:05",
 }

@@ -55,14 +55,14 @@ const (
 var methodFields = []string{
 	"request.method", "request_method", "method", "RequestMethod", "ClientRequestMethod",
 	"httpRequest.requestMethod", "httpRequest.httpMethod", "httpMethod", "http.request.method",
-	"cs-method", "req.method", "properties.httpMethod",
+	"req.method", "properties.httpMethod",
 }
 
 // newFacts returns the facts of a policy.
 func newFacts(p *httplimit.Policy) []*fact {
 	facts := []*fact{
 		{name: "method", fields: methodFields}, {name: "header:Host"}, {name: "path"},
-		{name: "query", fields: []string{"cs-uri-query"}}, {name: "ip:address"},
+		{name: "query"}, {name: "ip:address"},
 	}
 	for _, s := range p.Sets {
 		for r := range s.All() {

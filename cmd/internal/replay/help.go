@@ -56,7 +56,7 @@ reports what the limit would have done. Several files are merged by time. Withou
 it suggests one.
 
 The format of each file is detected, also in the lines of syslog, Docker and Kubernetes:
-Common and Combined Log Format, JSON, W3C, HAProxy, AWS, Envoy, Istio, APISIX, and logfmt.
+Common and Combined Log Format, JSON, HAProxy, AWS, Envoy, Istio, APISIX, and logfmt.
 
 Exit status:
 

@@ -128,13 +128,6 @@ func TestAPolicyByHand(t *testing.T) {
 				requestLine("POST /a?q=2#x HTTP/1.1") + requestLine("POST / HTTP/1.1"), "7/1 a 3/1",
 		},
 		{
-			"fields of W3C", `{"selector": {"methods": ["POST"]}, "rules": [
-				{"name": "a", "limit_keys": ["query:q"], ` + config + `}]}`,
-			"#Fields: date time c-ip cs-method cs-uri-stem cs-uri-query sc-bytes\n" +
-				strings.Repeat("2001-09-09 01:46:40 1.1.1.1 POST /a q=1 17\n", 3) +
-				strings.Repeat("2001-09-09 01:46:40 1.1.1.1 GET /a q=1 17\n", 3), "5/1 a 2/1",
-		},
-		{
 			"time", `{"name": "a", "limit_keys": [], "algorithm_config":
 				{"tokens_per_second": 1, "burst": 1}}`,
 			jsonLine(0, "", "GET", "h", "/", "") + jsonLine(0, "", "GET", "h", "/", "") +
