@@ -4,20 +4,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
 )
 
 // Rotated logs of several servers, found by a pattern and packed, are one log.
 func TestRotatedLogs(t *testing.T) {
-	w, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	at := func(second string) string { return strings.Replace(validLine, ":03 ", ":"+second+" ", 1) }
-	older := testkit.File(t, "access.log.2.zst", string(w.EncodeAll([]byte(at("01")), nil)))
+	older := testkit.File(t, "access.log.2.gz", zipped(t, at("01")))
 	plain := testkit.File(t, "access.log", at("04"))
 	proxy := "<134>May 17 10:05:02 haproxy[1]: 1.2.3.4:33317 [17/May/2015:10:05:02.655] web app/s1" +
 		` 0/0/0/1/1 200 17 - - ---- 1/1/1/1/0 0/0 "GET / HTTP/1.1"` + "\n"

@@ -1,5 +1,5 @@
 // Package accesslog reads the requests out of the logs of web servers, proxies and load
-// balancers, plain or packed by gzip, zstd or bzip2.
+// balancers, plain or packed by gzip or bzip2.
 //
 // A log is in Common or Combined Log Format, JSON lines, logfmt, one of the patterns of some
 // programs, or in a log_format of nginx that is given. The comments of the

@@ -36,7 +36,7 @@ type Reader struct {
 }
 
 // NewReader returns a Reader of the log r. The name appears in errors. A log that begins
-// like a gzip, zstd or bzip2 file is unpacked. A byte order mark is skipped.
+// like a gzip or bzip2 file is unpacked. A byte order mark is skipped.
 //
 // When ctx is done, reading ends with its error, even during a Read of r that blocks. The
 // Read goes on in the background until it returns, so the caller must not use r again. The

@@ -30,7 +30,6 @@ func TestByteOrderMarkIsPassedOver(t *testing.T) {
 		{"common", mark + line("a"), "[a]", 0},
 		{"JSON", mark + `{"ts":1431857103,"ip":"a"}`, "[a]", 0},
 		{"gzip", string(zipped(t, mark+line("a"))), "[a]", 0},
-		{"zstd", string(zstandard(t, mark+line("a"))), "[a]", 0},
 		{"only at the start", mark + mark + line("a"), "[]", 1},
 		{"nothing else", mark, "[]", 0},
 		{"half of one", mark[:2], "[]", 1},

@@ -8,13 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
-
-	"github.com/klauspost/compress/zstd"
 )
-
-// maxWindow is the longest window of a zstd stream, in bytes. It bounds the memory for unpacking,
-// and is the bound of the command zstd.
-const maxWindow = 128 << 20
 
 // unpack returns a reader of what in has packed, or in itself. The first bytes decide, not a name.
 func unpack(in *bufio.Reader) (io.Reader, error) {
@@ -27,14 +21,11 @@ func unpack(in *bufio.Reader) (io.Reader, error) {
 			return nil, fmt.Errorf("gzip: %w", err)
 		}
 		return withoutTar(plain)
-	case is("\x28\xb5\x2f\xfd"):
-		return zstd.NewReader(in, zstd.WithDecoderConcurrency(1), // no goroutines to end
-			zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
 	case is("BZh"):
 		return bzip2.NewReader(in), nil
-	case is("\xfd7zXZ\x00"), is("PK\x03\x04"):
-		return nil, errors.New("xz or zip: want gzip, zstd, bzip2 or a plain log, such as from" +
-			" xz -dc or unzip -p")
+	case is("\x28\xb5\x2f\xfd"), is("\xfd7zXZ\x00"), is("PK\x03\x04"):
+		return nil, errors.New("zstd, xz or zip: want gzip, bzip2 or a plain log, such as from" +
+			" zstd -dc, xz -dc or unzip -p")
 	case is("\xff\xfe"), is("\xfe\xff"), len(begin) > 1 && begin[0] != 0 && begin[1] == 0:
 		return nil, errors.New("UTF-16, as PowerShell writes: want UTF-8, such as from" +
 			" iconv -f UTF-16 -t UTF-8, or from Out-File -Encoding utf8")

@@ -10,7 +10,7 @@ import (
 
 // Vars has the help of the flags for kong.
 var Vars = kong.Vars{
-	"replay_file": "Access logs, plain or packed by gzip, zstd or bzip2, in any order; - is standard" +
+	"replay_file": "Access logs, plain or packed by gzip or bzip2, in any order; - is standard" +
 		" input. At least one is needed without --sample.",
 
 	"replay_rate":  "Refill rate: 5 (a second), 2.5/s, 300/m, 1/24h.",
