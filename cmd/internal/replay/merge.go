@@ -149,8 +149,11 @@ const maxShown = 5
 func (m *merger) next(src *source) error {
 	for {
 		err := src.reader.Next(&src.rec)
+		if err == nil {
+			return nil // without the allocation of bad
+		}
 		var bad *accesslog.LineError
-		if err == nil || !errors.As(err, &bad) {
+		if !errors.As(err, &bad) {
 			return err
 		}
 		if src.file.Malformed++; src.malformed == nil {

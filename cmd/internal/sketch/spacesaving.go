@@ -3,6 +3,7 @@
 package sketch
 
 import (
+	"container/heap"
 	"iter"
 	"slices"
 )
@@ -71,15 +72,14 @@ func (s *Summary[V]) add(key string) *Entry[V] {
 	if len(s.least) < s.bound {
 		e := &Entry[V]{Key: key, rankSeen: s.clock}
 		s.byKey[key] = e
-		s.least = append(s.least, e)
-		s.least.up(len(s.least) - 1)
+		heap.Push(&s.least, e)
 		return e
 	}
 	e := s.lowest()
 	delete(s.byKey, e.Key)
 	e.Key, e.Inherited, e.Partial, e.rankSeen = key, e.Count, true, s.clock
 	s.byKey[key] = e
-	s.least.down(0)
+	heap.Fix(&s.least, 0)
 	return e
 }
 
@@ -93,7 +93,7 @@ func (s *Summary[V]) lowest() *Entry[V] {
 			return e
 		}
 		e.rank, e.rankSeen = e.Count, e.seen
-		s.least.down(0)
+		heap.Fix(&s.least, 0)
 	}
 }
 
@@ -110,9 +110,7 @@ func (s *Summary[V]) Scale(factor float64) {
 		e.Inherited *= factor
 		e.rank, e.rankSeen = e.Count, e.seen
 	}
-	for i := len(s.least)/2 - 1; i >= 0; i-- {
-		s.least.down(i)
-	}
+	heap.Init(&s.least)
 }
 
 // Remove stops tracking a key. It takes time proportional to the number of tracked keys.
@@ -122,48 +120,25 @@ func (s *Summary[V]) Remove(key string) {
 		return
 	}
 	delete(s.byKey, key)
-	s.least.remove(slices.Index(s.least, e))
+	heap.Remove(&s.least, slices.Index(s.least, e))
 }
 
-// entries is a heap with the lowest rank first, among equal ranks the longest unseen. It has its
-// own loops, because each line of a log is counted, and container/heap calls methods of an
-// interface.
+// entries is a heap.Interface with the lowest rank first, among equal ranks the longest unseen.
 type entries[V any] []*Entry[V]
 
-func (e *Entry[V]) before(other *Entry[V]) bool {
-	return e.rank < other.rank || e.rank == other.rank && e.rankSeen < other.rankSeen
+func (h entries[V]) Len() int      { return len(h) }
+func (h entries[V]) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *entries[V]) Push(e any)   { *h = append(*h, e.(*Entry[V])) }
+
+func (h entries[V]) Less(i, j int) bool {
+	return h[i].rank < h[j].rank || h[i].rank == h[j].rank && h[i].rankSeen < h[j].rankSeen
 }
 
-// up moves the entry at an index up to its place.
-func (h entries[V]) up(i int) {
-	e := h[i]
-	for parent := (i - 1) / 2; i > 0 && e.before(h[parent]); parent = (i - 1) / 2 {
-		h[i], i = h[parent], parent
-	}
-	h[i] = e
-}
-
-// down moves the entry at an index down to its place.
-func (h entries[V]) down(i int) {
-	e := h[i]
-	for child := 2*i + 1; child < len(h); child = 2*i + 1 {
-		if child+1 < len(h) && h[child+1].before(h[child]) {
-			child++
-		}
-		if !h[child].before(e) {
-			break
-		}
-		h[i], i = h[child], child
-	}
-	h[i] = e
-}
-
-// remove removes the entry at an index.
-func (h *entries[V]) remove(i int) {
+// Pop removes the last entry.
+func (h *entries[V]) Pop() any {
 	last := len(*h) - 1
-	(*h)[i], (*h)[last] = (*h)[last], nil
-	if *h = (*h)[:last]; i < last {
-		h.down(i)
-		h.up(i)
-	}
+	e := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return e
 }
