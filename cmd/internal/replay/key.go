@@ -51,10 +51,7 @@ func newKeyer(o *Options) (*keyer, []string, error) {
 		"path": func(rec *accesslog.Record) []byte { return rec.Path },
 	}
 	var extra []string
-	for i, name := range o.Keys {
-		if slices.Contains(o.Keys[:i], name) {
-			return nil, nil, fmt.Errorf("key %q is there twice", name)
-		}
+	for _, name := range o.Keys {
 		part := standard[name]
 		if part == nil {
 			if !isFieldName(name) {

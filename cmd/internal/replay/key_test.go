@@ -36,15 +36,6 @@ func TestKeyParts(t *testing.T) {
 	}
 }
 
-func TestKeyErrorsSayWhatIsExpected(t *testing.T) {
-	for _, name := range []string{"", "a/b", "5", "two words"} {
-		_, _, err := newKeyer(&Options{Keys: []string{"ip", name}})
-		if err == nil || !strings.Contains(err.Error(), "ip, user, path, host") {
-			t.Errorf("key %q: error %v", name, err)
-		}
-	}
-}
-
 // A host has one spelling, as in the key of a policy.
 func TestHostsAreOneKeyInAllSpellings(t *testing.T) {
 	k := mustKeyer(t, 64, "host", "ip")

@@ -75,7 +75,7 @@ func newDistinctCounter(bound int) distinctCounter {
 func (d *distinctCounter) add(key []byte) {
 	h := hash.Mix(hash.Add(hash.Empty, key))
 	if _, known := d.hashes.Values[h]; !known && d.hashes.Takes(h) {
-		d.hashes.Put(h, struct{}{}, func(struct{}) {})
+		d.hashes.Put(h, struct{}{})
 	}
 }
 

@@ -83,16 +83,3 @@ func TestCostAndKeyFields(t *testing.T) {
 		t.Errorf("missing %v, want %v", rep.Missing, want)
 	}
 }
-
-func TestMaxKeysBoundsTheTable(t *testing.T) {
-	var log strings.Builder
-	for n := range 100 {
-		log.WriteString(line(fmt.Sprintf("client%d", n), 1, 1))
-	}
-	o := options(t, "1/d", 1)
-	o.MaxKeys = 10
-	if l := replay(t, o, input("a.log", log.String())).Report.Limit; l.EvictedInDebt != 90 ||
-		l.Refused != 0 || l.Forgiven < 89.9 {
-		t.Errorf("%+v; want 90 evicted in debt", l)
-	}
-}

@@ -24,7 +24,6 @@ type merger struct {
 // source is an input of a merger.
 type source struct {
 	input  Input
-	order  int   // its index among the inputs
 	start  int64 // the time of its first request
 	file   File
 	reader *accesslog.Reader // nil before the input is open
@@ -40,8 +39,8 @@ type source struct {
 func (r *replayer) replayInputs(ctx context.Context, inputs []Input, o *Options) []error {
 	m := &merger{r: r, schema: o.Schema, o: o}
 	m.schema.Extra = r.mode.fields()
-	for i, in := range inputs {
-		src := &source{input: in, order: i, file: File{Name: in.Name}, end: func() {}}
+	for _, in := range inputs {
+		src := &source{input: in, file: File{Name: in.Name}, end: func() {}}
 		m.sources = append(m.sources, src)
 		if r.report.Interrupted {
 			continue
@@ -80,8 +79,7 @@ func (m *merger) settle() {
 // before reports whether the next request of s is before that of another. Of two requests at the
 // same time, the one of the source that began earlier comes first: its file was rotated earlier.
 func (s *source) before(o *source) bool {
-	return cmp.Or(cmp.Compare(s.rec.Time, o.rec.Time), cmp.Compare(s.start, o.start),
-		cmp.Compare(s.order, o.order)) < 0
+	return cmp.Or(cmp.Compare(s.rec.Time, o.rec.Time), cmp.Compare(s.start, o.start)) < 0
 }
 
 // begin opens a source and reads its first request.

@@ -67,7 +67,10 @@ func Run(ctx context.Context, o Options, inputs []Input) (*Result, error) {
 		r.timeline = newTimeline()
 	}
 	errs := r.replayInputs(ctx, inputs, &o)
-	return r.result(), errors.Join(errs...)
+	res := &Result{Report: r.report, timeline: r.timeline}
+	res.Report.Busiest = r.load.busiest()
+	m.fill(res)
+	return res, errors.Join(errs...)
 }
 
 // mode is what a replay does with the requests of a log.

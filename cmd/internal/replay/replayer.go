@@ -47,14 +47,6 @@ func (r *replayer) pass(n int) error {
 	})
 }
 
-// result returns the outcome of the requests that were decided.
-func (r *replayer) result() *Result {
-	res := &Result{Report: r.report, timeline: r.timeline}
-	res.Report.Busiest = r.load.busiest()
-	r.mode.fill(res)
-	return res
-}
-
 // load finds the second with the most requests of all clients.
 type load struct {
 	peak    suggest.Peak

@@ -41,16 +41,6 @@ func TestReportByHand(t *testing.T) {
 	}
 }
 
-func TestOnlyTheFirstMalformedLinesAreShown(t *testing.T) {
-	log := strings.Repeat("x\n", 100) + line("a", 1, 1)
-	o := options(t, "1", 2)
-	res, _ := Run(t.Context(), o, []Input{input("a.log", log)})
-	rep := res.Report
-	if len(rep.Malformed) != maxShown || rep.Files[0].Malformed != 100 {
-		t.Errorf("%d shown of %d", len(rep.Malformed), rep.Files[0].Malformed)
-	}
-}
-
 func TestJSONHasListsNotNulls(t *testing.T) {
 	res, err := Run(t.Context(), options(t, "1", 1), nil)
 	if err != nil {

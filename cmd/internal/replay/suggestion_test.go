@@ -192,16 +192,6 @@ func TestTheCurveIsWhatAReplayRefuses(t *testing.T) {
 	}
 }
 
-func TestBurstsOfTheCurve(t *testing.T) {
-	for greatest, most := range map[uint64]int{1: 1, 2: 2, 12: 12, 5000: 90, 1 << 30: 220} {
-		bursts := burstsTo(greatest)
-		if n := len(bursts); n > most || bursts[0] != 1 || bursts[n-1] != greatest ||
-			!slices.IsSorted(bursts) || len(slices.Compact(bursts)) != n {
-			t.Errorf("to %d: %v", greatest, bursts)
-		}
-	}
-}
-
 func TestASuggestionInJSONHasListsNotNulls(t *testing.T) {
 	o := suggestOptions(t, "0%", "1")
 	for _, cost := range []string{"1", "bytes"} {

@@ -57,9 +57,6 @@ func (rep *Report) answer() (lines []string) {
 	default:
 		return []string{"No burst is enough.", "Try higher rates, or a greater share in --suggest."}
 	}
-	if l != nil && rep.Suggestion == nil && l.Refused == 0 {
-		lines = append(lines, "Without --rate and --burst, tb replay finds the limit that the log needs.")
-	}
 	busiest := fmt.Sprintf("The busiest second, %s, has %s %s.", dateTime(rep.Busiest.Second),
 		grouped(rep.Busiest.Requests), plural(rep.Busiest.Requests, "request", "requests"))
 	if left := rep.Busiest.Left; left != nil {

@@ -136,10 +136,9 @@ func TestTextOfNoResult(t *testing.T) {
 			"\nThere is no policy for tb-proxy: a policy has no key for path.\n"},
 		"few requests": {suggestOptions(t, "0%", ""), 1,
 			"The log has too few requests to suggest a limit: 1. It takes 100,"},
-		"one less":   {suggestOptions(t, "0%", ""), 99, "a limit: 99. It takes 100,"},
-		"enough":     {suggestOptions(t, "0%", ""), 100, "Suggested limit: 0.1/s, burst 100."},
-		"no refusal": {options(t, "1", 5), 1, "Without --rate and --burst, tb replay finds"},
-		"nothing":    {options(t, "1", 5), 0, "There is no request in the log.\nLook whether"},
+		"one less": {suggestOptions(t, "0%", ""), 99, "a limit: 99. It takes 100,"},
+		"enough":   {suggestOptions(t, "0%", ""), 100, "Suggested limit: 0.1/s, burst 100."},
+		"nothing":  {options(t, "1", 5), 0, "There is no request in the log.\nLook whether"},
 	} {
 		log := strings.Repeat(line("192.0.2.1", 1, 1), tt.requests)
 		res, _ := Run(t.Context(), tt.o, []Input{input("a.log", log)})
@@ -180,29 +179,6 @@ func TestNotes(t *testing.T) {
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
-		}
-	}
-}
-
-func TestTextSumsUpFiles(t *testing.T) {
-	files := []Input{
-		input("0.log", line("a", 1, 1)+"x\n"), input("1.log", line("a", 1, 1)),
-		input("2.log", `{"ts":1431857103,"ip":"a"}`),
-	}
-	got := rendered(t, &replay(t, options(t, "1", 2), files...).Report)
-	const want = "\n0.log and 2 more: 4 lines, common and json, 1 malformed.\n"
-	if !strings.Contains(got, want) {
-		t.Errorf("no %q in\n%s", want, got)
-	}
-}
-
-func TestPace(t *testing.T) {
-	for rate, want := range map[string]string{
-		"5": "5/s", "1": "1/s", "0.1": "one every 10s", "0.15": "one every 6.667s",
-		"1/d": "one every 24h0m0s", "300/m": "300/m",
-	} {
-		if got := mustRate(t, rate).pace(); got != want {
-			t.Errorf("%s: %s, want %s", rate, got, want)
 		}
 	}
 }

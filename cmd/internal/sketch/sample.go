@@ -1,6 +1,9 @@
 package sketch
 
-import "math/bits"
+import (
+	"maps"
+	"math/bits"
+)
 
 // Sample keeps the values of a sample of the keys that are put into it: of all keys up to a bound,
 // and beyond of one in OneIn of them, between about half of the bound and all of it. A key is in
@@ -25,18 +28,12 @@ func NewSample[K comparable, V any](bound int, hash func(K) uint64) Sample[K, V]
 // Takes reports whether the sample takes keys with a hash.
 func (s *Sample[K, V]) Takes(hash uint64) bool { return bits.LeadingZeros64(hash) >= s.zeros }
 
-// Put sets the value of a key that the sample takes, and calls a function with each value that it
-// drops, which may be this one.
-func (s *Sample[K, V]) Put(key K, value V, dropped func(V)) {
+// Put sets the value of a key that the sample takes, which may drop keys, even this one.
+func (s *Sample[K, V]) Put(key K, value V) {
 	s.Values[key] = value
 	for len(s.Values) > s.bound {
 		s.zeros++
-		for key, value := range s.Values {
-			if !s.Takes(s.hash(key)) {
-				delete(s.Values, key)
-				dropped(value)
-			}
-		}
+		maps.DeleteFunc(s.Values, func(key K, _ V) bool { return !s.Takes(s.hash(key)) })
 	}
 }
 

@@ -120,11 +120,3 @@ func TestRemove(t *testing.T) {
 		t.Errorf("the entry after it is %+v of %d", e, s.Len())
 	}
 }
-
-func TestTrackedKeysDoNotAllocate(t *testing.T) {
-	s, key := NewSummary[int](3), []byte("a longer key than fits into a register")
-	s.See(key)
-	if n := testing.AllocsPerRun(100, func() { s.See(key) }); n != 0 {
-		t.Errorf("%v allocations, want 0", n)
-	}
-}

@@ -63,16 +63,3 @@ func TestSeveralRatesAgreeWithEach(t *testing.T) {
 		t.Errorf("%d clients have alike buckets, and %d have not", alike, apart)
 	}
 }
-
-// One bucket is full again after a second, and the other lacks a unit.
-func TestBucketsThatDifferByAUnit(t *testing.T) {
-	almost := tb.Limit{Capacity: 1, Tokens: 999_999, Per: 1_000_000 * time.Second}
-	c := New([]tb.Limit{oneASecond, almost}, 1, tb.DefaultMaxKeys)
-	for _, r := range seconds("a", 0, 1) {
-		c.Add([]byte(r.key), r.time, r.cost)
-	}
-	r := c.Result()
-	if a, b := r.Need(r.Clients[0], 0), r.Need(r.Clients[0], 1); a != 1 || b != 2 {
-		t.Errorf("needs %d and %d, want 1 and 2", a, b)
-	}
-}

@@ -115,7 +115,7 @@ func (c *Collector) admit(key []byte) *Client {
 		return nil
 	}
 	cl := &Client{Key: string(key), curves: make([]curve, 1)}
-	c.clients.Put(cl.Key, cl, func(*Client) {})
+	c.clients.Put(cl.Key, cl)
 	if c.timed && c.clients.OneIn() > 1 {
 		c.dropTimes() // a few clients may have most requests, so a sample says nothing about them
 	}
