@@ -31,41 +31,38 @@ const noRetry = "-1"
 // the client must not call again.
 func (l *Limiter) refuse(ctx context.Context, refusal *httplimit.Refusal, again bool) error {
 	wait, ok := refusal.RetryAfter()
-	pushback := noRetry
 	if !ok {
 		wait = tb.Never
-	} else if again {
-		ms := (wait - 1 + time.Millisecond) / time.Millisecond
-		pushback = strconv.FormatInt(int64(ms), 10)
 	}
-	code := codes.Unavailable
+	var st *status.Status
+	switch {
+	case refusal.Status == http.StatusTooManyRequests:
+		st = l.quotaStatus(refusal)
+	case refusal.Status == http.StatusBadRequest:
+		st = status.New(codes.InvalidArgument, refusal.Detail)
+	case ctx.Err() != nil:
+		st = status.New(status.FromContextError(ctx.Err()).Code(), refusal.Detail)
+	default:
+		st = status.New(codes.Unavailable, refusal.Detail)
+	}
 	switch refusal.Status {
-	case http.StatusTooManyRequests:
-		setPushback(ctx, pushback)
-		return withWait(l.quotaStatus(refusal), wait)
-	case http.StatusServiceUnavailable:
-		setPushback(ctx, pushback)
-	case http.StatusBadRequest:
-		code = codes.InvalidArgument
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		pushback := noRetry
+		if ok && again {
+			pushback = strconv.FormatInt(int64((wait-1+time.Millisecond)/time.Millisecond), 10)
+		}
+		// An error means that the call has ended.
+		_ = grpc.SetTrailer(ctx, metadata.MD{pushbackField: {pushback}})
 	}
-	if err := ctx.Err(); err != nil && code == codes.Unavailable {
-		code = status.FromContextError(err).Code()
-	}
-	return withWait(status.New(code, refusal.Detail), wait)
-}
-
-func setPushback(ctx context.Context, pushback string) {
-	// An error means that the call has ended.
-	_ = grpc.SetTrailer(ctx, metadata.MD{pushbackField: {pushback}})
+	return withWait(st, wait)
 }
 
 // withWait returns the error of a status with the wait as a detail, unless no wait helps.
 func withWait(st *status.Status, wait time.Duration) error {
-	if wait == tb.Never {
-		return st.Err()
+	if wait < tb.Never {
+		info := &errdetails.RetryInfo{RetryDelay: durationpb.New(wait)}
+		st, _ = st.WithDetails(info) // never fails, because it has no text
 	}
-	info := &errdetails.RetryInfo{RetryDelay: durationpb.New(wait)}
-	st, _ = st.WithDetails(info) // never fails, because it has no text
 	return st.Err()
 }
 
