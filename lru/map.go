@@ -237,10 +237,9 @@ func (m *Map[K, V]) Values() []*V {
 	for slot := 0; slot < len(m.table.slots); {
 		m.mu.Lock()
 		s := m.table.spans[slot]
-		m.table.slots[slot].Load().Range(func(_ uint64, v *V) bool {
+		for _, v := range m.table.slots[slot].Load().All() {
 			values = append(values, v)
-			return true
-		})
+		}
 		slot = s.to
 		m.mu.Unlock()
 	}
