@@ -130,13 +130,13 @@ func (m *Map[K, V]) Insert(
 	if key != key { // only a NaN differs from itself
 		panic("lru: the key does not equal itself")
 	}
-	hash := m.table.hasher.hash(key) // before the lock is taken
+	hash := m.table.hash(key) // before the lock is taken
 	if !m.refuseNew {
 		v = m.table.newValue(key)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	found, stored := m.table.probe(hash, key)
+	found, stored := m.table.search(hash, key)
 	if found != nil {
 		return nil, 0, Found
 	}

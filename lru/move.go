@@ -53,8 +53,8 @@ func (t *table[K, V]) moveKeys(m *move[V]) (low int) {
 			low++
 		}
 		to := m.target(slot)
+		to.Add(hash, v)
 		for moved := false; !moved; {
-			to.Store(hash, v)
 			m.from.Compute(hash, func(now *V) *V {
 				if moved = now == v; moved {
 					return nil
@@ -62,6 +62,9 @@ func (t *table[K, V]) moveKeys(m *move[V]) (low int) {
 				v = now // it was replaced meanwhile
 				return now
 			})
+			if !moved {
+				to.Compute(hash, func(*V) *V { return v })
+			}
 		}
 	}
 	return low

@@ -9,7 +9,7 @@ import (
 // bucketEntries is the number of entries in a bucket, which then is two cache lines.
 const bucketEntries = 7
 
-// smallMap maps the hash of a key to its value. Load takes no lock, and writes nothing. Store and
+// smallMap maps the hash of a key to its value. Load takes no lock, and writes nothing. Add and
 // Compute take the lock of one chain of buckets, for a few instructions.
 //
 // A small map never grows. If a bucket is full, another one is chained to it, until it is empty.
@@ -19,7 +19,7 @@ type smallMap[V any] struct {
 	roots []bucket[V] // at least two, and a power of two
 }
 
-// bucket is a link of a chain. An entry that is free has no value, and a hash of another chain.
+// bucket is a link of a chain. A free entry has a hash of another chain, and no value.
 type bucket[V any] struct {
 	next    atomic.Pointer[bucket[V]]
 	mu      sync.Mutex // of a root: of the chain
@@ -49,8 +49,8 @@ func (m *smallMap[V]) free(hash uint64) uint64 { return ^hash & uint64(len(m.roo
 // Load returns the value of a hash, or nil.
 //
 // A hash that stays in the map stays in its entry, so Load comes to it, also from a bucket that is
-// taken out of the chain meanwhile. If the entry is given to another hash before Load has read the
-// value, the hash was not in the map in between.
+// taken out of the chain meanwhile. If the entry has another hash after its value was read, the hash
+// has left the map.
 func (m *smallMap[V]) Load(hash uint64) *V {
 	for b := m.root(hash); b != nil; b = b.next.Load() {
 		if i := b.index(hash); i >= 0 {
@@ -64,15 +64,19 @@ func (m *smallMap[V]) Load(hash uint64) *V {
 	return nil
 }
 
-// Store makes v the value of a hash.
-func (m *smallMap[V]) Store(hash uint64, v *V) {
-	root := m.root(hash)
+// Add adds a hash that is not in the map.
+func (m *smallMap[V]) Add(hash uint64, v *V) {
+	free, root := m.free(hash), m.root(hash)
 	root.mu.Lock()
-	if b, i := root.find(hash); i >= 0 {
-		b.entries[i].value.Store(v)
-	} else {
-		root.add(hash, m.free(hash), v)
+	b, i := root.find(free)
+	if i < 0 {
+		next := new(bucket[V])
+		next.clear(free)
+		b.next.Store(next)
+		b, i = next, 0
 	}
+	b.entries[i].value.Store(v)
+	b.entries[i].hash.Store(hash)
 	root.mu.Unlock()
 }
 
@@ -87,13 +91,14 @@ func (m *smallMap[V]) Compute(hash uint64, choose func(v *V) *V) {
 	} else {
 		e := &b.entries[i]
 		v := e.value.Load()
-		next := choose(v)
-		if next != v {
-			e.value.Store(next)
-		}
-		if next == nil {
+		switch next := choose(v); next {
+		case v:
+		case nil:
 			e.hash.Store(m.free(hash))
+			e.value.Store(nil)
 			root.prune()
+		default:
+			e.value.Store(next)
 		}
 	}
 	root.mu.Unlock()
@@ -149,20 +154,6 @@ func (b *bucket[V]) find(hash uint64) (_ *bucket[V], i int) {
 		}
 		b = next
 	}
-}
-
-// add adds a hash that the chain does not have. The value comes last, so Load never returns a value
-// of another hash.
-func (b *bucket[V]) add(hash, free uint64, v *V) {
-	b, i := b.find(free)
-	if i < 0 {
-		next := new(bucket[V])
-		next.clear(free)
-		b.next.Store(next)
-		b, i = next, 0
-	}
-	b.entries[i].hash.Store(hash)
-	b.entries[i].value.Store(v)
 }
 
 func (b *bucket[V]) clear(free uint64) {

@@ -122,6 +122,22 @@ func (t *table[K, V]) load(key K) (v *V) {
 	return v
 }
 
+// hash returns the hash of key.
+func (t *table[K, V]) hash(key K) uint64 {
+	if short, ok := t.shortTextOf(&key); ok {
+		return mixWords(short.head, short.tail, short.size, t.hasher.first, t.hasher.second)
+	}
+	return t.hasher.hash(key)
+}
+
+// search is probe for a caller that has the lock of the Map, so that no keys are being moved.
+func (t *table[K, V]) search(hash uint64, key K) (v *V, stored uint64) {
+	if t.small(hash).Load(hash) == nil && t.collided.Load() == nil {
+		return nil, hash
+	}
+	return t.probe(hash, key)
+}
+
 // small returns the small map of a hash.
 func (t *table[K, V]) small(hash uint64) *smallMap[V] {
 	m := t.only.Load() // in a small table the processor need not wait for the hash
@@ -209,7 +225,7 @@ func (t *table[K, V]) store(hash, stored uint64, v *V) {
 	for t.spans[slot].crowded() {
 		t.grow(t.spans[slot])
 	}
-	t.slots[slot].Load().Store(stored, v)
+	t.slots[slot].Load().Add(stored, v)
 	t.spans[slot].keys++
 	t.keys++
 }
@@ -219,7 +235,7 @@ func (t *table[K, V]) store(hash, stored uint64, v *V) {
 // another key, if key is not in the table. retire must not panic. remove returns the value, or
 // nil if key was not removed.
 func (t *table[K, V]) remove(key K, retire func(*V) bool) (removed *V) {
-	stored := t.hasher.hash(key)
+	stored := t.hash(key)
 	if t.collided.Load() != nil {
 		_, stored = t.probe(stored, key)
 	}
@@ -244,7 +260,7 @@ func (t *table[K, V]) remove(key K, retire func(*V) bool) (removed *V) {
 
 // replace replaces old by next if old is still the value of key, and reports whether it did.
 func (t *table[K, V]) replace(key K, old, next *V) (replaced bool) {
-	_, stored := t.probe(t.hasher.hash(key), key)
+	_, stored := t.probe(t.hash(key), key)
 	for found := false; !found; {
 		m, v := t.find(stored)
 		if v == nil {

@@ -36,18 +36,19 @@ func (p place[K]) insert(m *layout, t uint64, want request) (o result, done bool
 	if isNaN(p.key) {
 		return o, true, tb.ErrInvalidKey
 	}
-	if cost := want.cost(m); cost > m.capacity && !want.partial {
-		return result{Decision: m.fullDecision(cost), delay: tb.Never}, true, nil
-	}
-	var r receipt
 	next, o := m.decide(balance{time: m.supply(t)}, t, &want)
-	full := m.fullAt(next)
-	_, until, inserted := p.table.Insert(p.key, t, t-min(t, idleTime), func(c *cell) uint64 {
+	if !o.Allowed { // the cost is above the capacity
+		return o, true, nil
+	}
+	base := m.baseOf(next, t)
+	word, full := m.wordOf(base, next), m.fullAt(next)
+	c, until, inserted := p.table.Insert(p.key, t, t-min(t, idleTime), func(c *cell) uint64 {
 		if start := p.evictor.earliest; start > t {
 			next, o = m.decide(balance{time: m.supply(start)}, t, &want)
-			full = m.fullAt(next)
+			word = c.first(m, next, t).after
+			return m.fullAt(next)
 		}
-		r = c.first(m, next, t)
+		c.init(m, base, word)
 		return full
 	})
 	switch inserted {
@@ -58,7 +59,7 @@ func (p place[K]) insert(m *layout, t uint64, want request) (o result, done bool
 		wait := m.wait(t, until)
 		return result{Decision: tb.Decision{RetryAfter: wait}, delay: wait}, true, nil
 	}
-	o.receipt = r
+	o.receipt = receipt{c, evicted, word}
 	return o, true, nil
 }
 

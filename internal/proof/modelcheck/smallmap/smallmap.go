@@ -1,6 +1,6 @@
 // Package smallmap replaces the small maps of lru in code that is explored. It assumes that they
 // are correct, which is explored by itself: a look-up is one step, the change at the end of a
-// Compute or Store is one step, and look-ups do not wait.
+// Compute or Add is one step, and look-ups do not wait.
 //
 // In lru, a Compute holds the lock of a chain that several hashes may share. Here each key has its
 // own lock, so every interleaving of lru is possible here too. Callbacks must not take locks, so
@@ -65,8 +65,8 @@ func (m *Map[K, V]) Load(key K) *V {
 	return e.value
 }
 
-// Store is a step.
-func (m *Map[K, V]) Store(key K, v *V) {
+// Add is a step.
+func (m *Map[K, V]) Add(key K, v *V) {
 	e := m.entry(key)
 	e.Step(modelcheck.MapStore, &e.held)
 	e.set(modelcheck.MapStore, key, v, 0)
