@@ -39,7 +39,7 @@ type Values[V any] interface {
 //
 // The map allocates a value and its key together; see node. K must not contain interfaces, whose
 // values cannot be copied. V must not contain pointers, because the allocation with a string key
-// has none. A key takes about 75 bytes, its own size, and the size of its value. The map does not
+// has none. A key takes about 60 bytes, its own size, and the size of its value. The map does not
 // bound the length of a key.
 type Map[K comparable, V any] struct {
 	table       table[K, V]

@@ -78,9 +78,9 @@ func TestSmallMapIsAMap(t *testing.T) {
 // other hashes.
 func TestLoadWhileEntriesAreTakenAgain(t *testing.T) {
 	type number struct{ n atomic.Uint64 }
-	rounds := 200_000
+	rounds := 3_000_000
 	if testing.Short() {
-		rounds = 20_000
+		rounds = 500_000
 	}
 	m := newSmallMap[number](2)
 	of := func(n uint64) *number { v := new(number); v.n.Store(n); return v }

@@ -181,7 +181,13 @@ func (l *Limiter[K]) allow(t uint64, key K, n int) (tb.Decision, error) {
 
 // spend takes a number of tokens at t. c is what a look-up of key has returned.
 func (l *Limiter[K]) spend(c *cell, t uint64, key K, tokens float64) (tb.Decision, error) {
-	o, err := spend(l.placeOf(key), c, t, request{tokens: tokens})
+	p, want := l.placeOf(key), request{tokens: tokens}
+	if c == nil { // as the other spend does, without its look-up
+		if o, done, err := p.insert(p.layoutOf(nil), t, want); done {
+			return o.Decision, err
+		}
+	}
+	o, err := spend(p, c, t, want)
 	return o.Decision, err
 }
 
