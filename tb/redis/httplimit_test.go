@@ -81,8 +81,16 @@ func (s *shop) send(r *http.Request) int {
 	return w.Code
 }
 
-// commands returns how many commands the limiters have sent, of which each one knows.
-func (s *shop) commands() uint64 { return s.Stats()[0].Limiter.(*Limiter).Stats().Commands }
+// commands returns how many commands the store has sent, of which each rule knows.
+func (s *shop) commands() (n uint64) {
+	for i, st := range s.Stats() {
+		of := st.Limiter.(*Limiter).Stats().Commands
+		if n = max(n, of); i > 0 && n != of {
+			s.t.Errorf("rule %d has %d commands, and another one %d", i, of, n)
+		}
+	}
+	return n
+}
 
 // levels wants these tokens in the buckets of a request, to a quarter.
 func (s *shop) levels(r *http.Request, want string) {

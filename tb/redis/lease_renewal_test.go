@@ -171,18 +171,6 @@ func TestOpenBreakerKeepsWhatALeaseHas(t *testing.T) {
 	}
 }
 
-func TestCostAboveTheCapacityDoesNotChangeTheLease(t *testing.T) {
-	l, _ := newSpent(t)
-	allow1(t, l)
-	c, s := latest(l), l.Stats()
-	if d, err := l.AllowN(t.Context(), "a", tb.MaxCapacity); err != nil || d.RetryAfter != tb.Never {
-		t.Errorf("%+v, %v", d, err)
-	}
-	if latest(l) != c || l.Stats().Commands != s.Commands+1 {
-		t.Errorf("%+v became %+v, with %d commands", c, latest(l), l.Stats().Commands-s.Commands)
-	}
-}
-
 // A bucket that is drained refuses without a command, with leases too.
 func TestLeasedKeyIsRefusedLocally(t *testing.T) {
 	limit := tb.Limit{Capacity: 1000, Tokens: 1, Per: time.Minute}

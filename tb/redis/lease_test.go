@@ -23,21 +23,6 @@ func newLeased(t testing.TB, h time.Duration, opts ...Option) *Limiter {
 	return l
 }
 
-func TestLeaseSparesCommands(t *testing.T) {
-	l := newLeased(t, time.Minute)
-	const calls = 10_000
-	for i := range calls {
-		d, err := l.Allow(t.Context(), "a")
-		if err != nil || !d.Allowed || d.Remaining > 940_000-i+1_000 || d.Remaining < 940_000-i-1 {
-			t.Fatalf("call %d: %+v, %v", i, d, err)
-		}
-	}
-	s := l.Stats()
-	if s.Granted+s.Leased != calls || s.Leased < calls-20 || s.Commands > 20 || s.Abandoned > 0 {
-		t.Errorf("Stats: %+v", s)
-	}
-}
-
 // Callers of three processes share a bucket of a live server. They are granted no more than the
 // bound, and at least a full bucket.
 func TestLeasesUnderLoad(t *testing.T) {
@@ -197,39 +182,6 @@ func TestSweepsEndWithTheLeases(t *testing.T) {
 			t.Error("the sweeps go on without a lease")
 		}
 	})
-}
-
-// A lease ends before its time has passed on any clock that drifts by less than a thousandth.
-func TestLeaseIsShorterThanItsTime(t *testing.T) {
-	l := newLeased(t, 5*time.Second)
-	if l.leases.life != 4_994_999 {
-		t.Errorf("a lease of 5 s ends after %d µs", l.leases.life)
-	}
-}
-
-// What a claim has left is spent in the bucket, as the process that has it sees it.
-func TestClaimIsSpent(t *testing.T) {
-	m, err := newLayout(perSecond(1000, 1), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := *m
-	c := &claim{layout: m, end: 10, after: newState(noon, 100, noon)}
-	c.left.Store(9)
-	for i, tt := range []struct {
-		m       *layout
-		units   uint64
-		now     int64
-		deficit uint64 // 0 if the claim does not pay
-	}{{m, 3, 9, 94}, {m, 3, 10, 0}, {&other, 3, 9, 0}, {m, 7, 9, 0}, {m, 6, 9, 100}, {m, 1, 9, 0}} {
-		s, ok := c.spend(tt.m, tt.units, tt.now)
-		if ok != (tt.deficit > 0) || s.deficit != tt.deficit {
-			t.Errorf("call %d: %t, %+v, want a deficit of %d", i, ok, s, tt.deficit)
-		}
-	}
-	if _, ok := (*claim)(nil).spend(m, 1, 0); ok {
-		t.Error("no claim pays")
-	}
 }
 
 // A store refuses no charge that a lease can pay, although it knows that the bucket is empty.

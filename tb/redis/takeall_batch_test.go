@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-181794aa/ratelimit/internal/redistest"
 	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
@@ -200,44 +199,4 @@ func (s *simulator) compareGroups(rng *rand.Rand) error {
 		}
 	}
 	return nil
-}
-
-// The rules of a store share the commands, the breaker and the clock of the server.
-func TestRulesOfAStoreCountTogether(t *testing.T) {
-	s := redistest.Start(t)
-	store, err := NewStore(dial(t, s), WithPolicy(Refuse), WithMaxDenial(0), WithTimeout(patient))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var rules []*Limiter
-	for _, name := range []string{"a", "b"} {
-		all, err := store.Limiters(name, []tb.Limit{slow})
-		if err != nil {
-			t.Fatal(err)
-		}
-		rules = append(rules, all[0].(*Limiter))
-		t.Cleanup(rules[len(rules)-1].Close)
-	}
-	take := func(second float64) (ok bool) {
-		charges := []tb.Charge{newCharge(t, rules[0], "x", 1), newCharge(t, rules[1], "x", second)}
-		_, ok, err := store.TakeAll(t.Context(), time.Now(), charges, nil)
-		if err != nil {
-			t.Error(err)
-		}
-		return ok
-	}
-	if !take(10) || take(1) {
-		t.Error("the second rule has ten tokens")
-	}
-	if err := s.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	for rules[1].Stats().Opened == 0 {
-		take(1)
-	}
-	first, second := rules[0].Stats(), rules[1].Stats()
-	if first.ServerStats != second.ServerStats || first.Breaker != BreakerOpen ||
-		first.Refused != 0 || second.Refused != 1 {
-		t.Errorf("%+v and %+v", first, second)
-	}
 }
