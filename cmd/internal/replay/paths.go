@@ -17,7 +17,7 @@ const (
 	// leastOfPath is the least share of the requests that such a group has.
 	leastOfPath = 0.01
 	// maxPathKeys is how many keys such a group has at most: beyond, a sample of them. One takes at
-	// most 640 bytes, so 8 groups take 84 MB, and as much again for the times of their requests.
+	// most 700 bytes, half of them a long key, so 8 groups take at most 90 MB.
 	maxPathKeys = 1 << 14
 	// maxSteps is how often a fifth is taken off the share until all limits together refuse as few.
 	maxSteps = 10
