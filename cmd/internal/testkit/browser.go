@@ -85,16 +85,6 @@ func Preference(name, value string) chromedp.Action[chromedp.Void] {
 	})
 }
 
-// Print emulates paper.
-func Print() chromedp.Action[chromedp.Void] {
-	return chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
-		_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Media: "print",
-		})
-		return err
-	})
-}
-
 // Console opens a tab and returns the messages on the console of the tab.
 func Console(t *testing.T, tab context.Context) <-chan string {
 	t.Helper()
