@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/big"
 	"slices"
@@ -13,10 +12,6 @@ import (
 	"strings"
 	"unicode/utf8"
 )
-
-// maxDepth is how deep a document may be nested. A policy needs 7: policies, spec, rules,
-// algorithm_config and the arrays and objects between them.
-const maxDepth = 16
 
 // reader reads a JSON document field by field. Unlike encoding/json into structs, it reports
 // every error with its path, and accepts neither unknown nor repeated fields.
@@ -39,20 +34,14 @@ func (r *reader) document(data []byte) (*object, error) {
 		return nil, errors.New("not valid UTF-8")
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff")) // the byte order mark of some editors
-	r.dec = json.NewDecoder(bytes.NewReader(data))
-	r.dec.UseNumber()
-	v, err := r.readValue("", 0)
-	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
-	} else if err == nil {
-		if _, err = r.dec.Token(); err == nil {
-			err = errors.New("more than one JSON value")
-		}
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		line := 1 + bytes.Count(data[:r.dec.InputOffset()], []byte("\n"))
+	var syntax *json.SyntaxError
+	if err := json.Unmarshal(data, new(json.RawMessage)); errors.As(err, &syntax) {
+		line := 1 + bytes.Count(data[:syntax.Offset], []byte("\n"))
 		return nil, fmt.Errorf("line %d: %w", line, err)
 	}
+	r.dec = json.NewDecoder(bytes.NewReader(data))
+	r.dec.UseNumber()
+	v := r.readValue("")
 	o, ok := v.(*object)
 	if !ok {
 		return nil, fmt.Errorf("must be an object (got %s)", kindOf(v))
@@ -60,53 +49,42 @@ func (r *reader) document(data []byte) (*object, error) {
 	return o, nil
 }
 
+// token returns the next token of a document that is valid, so there is no error.
+func (r *reader) token() json.Token {
+	t, _ := r.dec.Token()
+	return t
+}
+
 // readValue reads the next value: an *object, a []any or what json.Decoder.Token returns.
-func (r *reader) readValue(path string, depth int) (any, error) {
-	t, err := r.dec.Token()
-	if err != nil {
-		return nil, err
-	}
-	if depth > maxDepth {
-		return nil, fmt.Errorf("nested more than %d deep", maxDepth)
-	}
-	switch t {
+func (r *reader) readValue(path string) any {
+	switch t := r.token(); t {
 	case json.Delim('{'):
-		return r.readObject(path, depth)
+		return r.readObject(path)
 	case json.Delim('['):
 		list := []any{}
 		for r.dec.More() {
-			v, err := r.readValue(index(path, len(list)), depth+1)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, v)
+			list = append(list, r.readValue(index(path, len(list))))
 		}
-		_, err := r.dec.Token()
-		return list, err
+		r.token()
+		return list
+	default:
+		return t
 	}
-	return t, nil
 }
 
-func (r *reader) readObject(path string, depth int) (any, error) {
+func (r *reader) readObject(path string) *object {
 	o := &object{reader: r, path: path, values: map[string]any{}}
 	for r.dec.More() {
-		t, err := r.dec.Token()
-		if err != nil {
-			return nil, err
-		}
-		name, _ := t.(string)
-		v, err := r.readValue(field(path, name), depth+1)
-		if err != nil {
-			return nil, err
-		}
-		if _, again := o.values[name]; again {
+		name, _ := r.token().(string)
+		v := r.readValue(field(path, name))
+		if o.has(name) {
 			r.errs.add(field(path, name), "is there more than once")
 			continue
 		}
 		o.names, o.values[name] = append(o.names, name), v
 	}
-	_, err := r.dec.Token()
-	return o, err
+	r.token()
+	return o
 }
 
 func kindOf(v any) string {

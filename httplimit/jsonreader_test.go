@@ -14,31 +14,23 @@ func TestByteOrderMarkIsSkipped(t *testing.T) {
 	}
 }
 
-// nested returns a number in n objects.
-func nested(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
-
 func TestMalformedJSON(t *testing.T) {
 	for policy, want := range map[string]string{
-		"":                                "line 1: unexpected EOF",
-		"{":                               "line 1: unexpected EOF",
+		"":                                "line 1: unexpected end of JSON input",
+		"{":                               "line 1: unexpected end of JSON input",
 		"[]":                              "must be an object (got an array)",
-		"{}\n{}":                          "line 2: more than one JSON value",
+		"{}\n{}":                          "line 2: invalid character '{' after top-level value",
 		"{\n}\n garbage":                  "line 3: invalid character 'g'",
 		"{}}":                             "line 1: invalid character '}'",
 		"{\"a\": 1,}":                     "line 1: invalid character '}'",
 		"{\"a\":\n\n01}":                  "line 3: invalid character '1'",
 		"{\n\n\"name\" 1}":                "line 3: invalid character '1'",
 		"{\"name\": \"\xff\"}":            "not valid UTF-8",
-		strings.Repeat(`{"a":`, 1_000_00): "line 1: nested more than 16 deep",
-		nested(17):                        "line 1: nested more than 16 deep",
+		strings.Repeat(`{"a":`, 1_000_00): "line 1: invalid character '{' exceeded max depth",
 	} {
 		_, err := ParsePolicy([]byte(policy))
 		if err == nil || !strings.HasPrefix(err.Error(), "httplimit: policy: "+want) {
 			t.Errorf("%.20q: %v, want %s", policy, err, want)
 		}
-	}
-	_, err := ParsePolicy([]byte(nested(16)))
-	if !strings.Contains(err.Error(), "a is an unknown field") {
-		t.Error(err)
 	}
 }

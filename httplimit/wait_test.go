@@ -35,6 +35,19 @@ func TestRequestsAreServedAtTheirSlots(t *testing.T) {
 	})
 }
 
+// Retry-After is the time until the same request would be made to wait, and not until its tokens
+// are there, which takes 20 s.
+func TestRetryAfterOfARuleThatDelays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, `{"name": "r", "limit_keys": [], "on_limit": "delay", "max_delay": "19s",
+			"algorithm_config": {"rps": 0.1, "burst": 1}}`)
+		q.get("a")
+		q.get("b")
+		wants(t, q.get("c"), "Retry-After: 1")
+		q.saw("0 served a", "0 429 c", "10000 served b")
+	})
+}
+
 // The longest delay of all rules counts. Rules that refuse are charged at the arrival.
 func TestRequestWaitsForTheSlowestRule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
