@@ -161,7 +161,9 @@ func (c *call) decide() outcome {
 		}
 		return refused
 	}
-	c.takeShadows(err)
+	if c.policy.shadows {
+		c.takeShadows(err)
+	}
 	if c.failedOpen {
 		return granted
 	}

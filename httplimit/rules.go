@@ -20,6 +20,7 @@ type compiled struct {
 	unverifiedJWT bool
 	adapts        bool  // the rate of a rule
 	delays        bool  // an enforced rule delays
+	shadows       bool  // a rule is a shadow rule
 	maxWaiting    int64 // requests
 }
 
@@ -92,6 +93,7 @@ func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
 		}
 		out.adapts = out.adapts || r.control != nil
 		out.delays = out.delays || r.OnLimit == Delay && !r.Shadow
+		out.shadows = out.shadows || r.Shadow
 		out.settles = out.settles || r.price.response.inResponse
 	}
 	return out, nil
