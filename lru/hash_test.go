@@ -48,8 +48,9 @@ func TestFlatTypesAreComparedAsMemory(t *testing.T) {
 	}
 }
 
-// A small map takes a bucket from the lowest bits of a hash. Keys in practice differ in a few bits.
-// The hash must spread them over the lowest seven bits, and over the bits above, like random numbers.
+// A small map takes a tag from the lowest seven bits of a hash, and a bucket from the bits above
+// them. Keys in practice differ in a few bits. The hash must spread them over both like random
+// numbers.
 func TestHashSpreadsKeys(t *testing.T) {
 	const n = 1 << 16
 	checkSpread(t, "numbers", n, func(i int) int { return i })

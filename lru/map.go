@@ -39,7 +39,7 @@ type Values[V any] interface {
 //
 // The map allocates a value and its key together; see node. K must not contain interfaces, whose
 // values cannot be copied. V must not contain pointers, because the allocation with a string key
-// has none. A key takes about 60 bytes, its own size, and the size of its value. The map does not
+// has none. A key takes about 75 bytes, its own size, and the size of its value. The map does not
 // bound the length of a key.
 type Map[K comparable, V any] struct {
 	table       table[K, V]
@@ -130,13 +130,13 @@ func (m *Map[K, V]) Insert(
 	if key != key { // only a NaN differs from itself
 		panic("lru: the key does not equal itself")
 	}
-	hash := m.table.hash(key) // before the lock is taken
+	hash := m.table.hasher.hash(key) // before the lock is taken
 	if !m.refuseNew {
 		v = m.table.newValue(key)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	found, stored := m.table.search(hash, key)
+	found, stored := m.table.probe(hash, key)
 	if found != nil {
 		return nil, 0, Found
 	}
@@ -237,9 +237,10 @@ func (m *Map[K, V]) Values() []*V {
 	for slot := 0; slot < len(m.table.slots); {
 		m.mu.Lock()
 		s := m.table.spans[slot]
-		for _, v := range m.table.slots[slot].Load().All() {
+		m.table.slots[slot].Load().Range(func(_ uint64, v *V) bool {
 			values = append(values, v)
-		}
+			return true
+		})
 		slot = s.to
 		m.mu.Unlock()
 	}

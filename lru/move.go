@@ -31,6 +31,7 @@ func (t *table[K, V]) grow(s *span) {
 	}
 	low.keys = t.moveKeys(m)
 	high.keys = s.keys - low.keys
+	t.maps++
 	t.finish(m, low, high)
 }
 
@@ -42,31 +43,38 @@ func (t *table[K, V]) rebuild(s *span, buckets int) {
 	t.finish(m, &span{from: s.from, to: s.to, buckets: buckets, keys: s.keys})
 }
 
+// rebuildNext replaces the small map whose turn it is.
+func (t *table[K, V]) rebuildNext() {
+	s := t.spans[t.nextRebuild%len(t.spans)]
+	t.nextRebuild = s.to
+	if buckets := bucketsFor(s.keys); buckets <= s.buckets {
+		t.rebuild(s, buckets)
+	} else {
+		t.grow(s)
+	}
+}
+
 // moveKeys moves the keys, and returns the number of keys for the slots below the middle. It
 // removes a key from the old map once the new map has it, with the same value. Until then the
 // key is looked up and replaced in the old map, and from then on in the new one.
 func (t *table[K, V]) moveKeys(m *move[V]) (low int) {
 	t.moving.Store(m)
-	for hash, v := range m.from.All() {
+	m.from.Range(func(hash uint64, v *V) bool {
 		slot := t.slot(hash)
 		if slot < m.middle {
 			low++
 		}
 		to := m.target(slot)
-		to.Add(hash, v)
 		for moved := false; !moved; {
-			m.from.Compute(hash, func(now *V) *V {
-				if moved = now == v; moved {
-					return nil
-				}
-				v = now // it was replaced meanwhile
-				return now
+			to.Store(hash, v)
+			m.from.Compute(hash, func(now *V, _ bool) (*V, bool) {
+				moved = now == v // if not, it was replaced meanwhile
+				v = now
+				return now, moved
 			})
-			if !moved {
-				to.Compute(hash, func(*V) *V { return v })
-			}
 		}
-	}
+		return true
+	})
 	return low
 }
 

@@ -4,33 +4,44 @@ import (
 	"maps"
 	"math/bits"
 	"sync/atomic"
+
+	"github.com/puzpuzpuz/xsync/v3"
 )
 
-// The table is a directory of small maps. A slot of the directory is a range of hashes, and a small
-// map serves one slot or several. A bucket is a hash bucket here.
+// The table is a directory of small maps, which are xsync maps. A slot of the directory is a range
+// of hashes, and a small map serves one slot or several. A bucket is a hash bucket here. It has
+// five entries. A small map has a fixed number of root buckets, and chains more to full ones.
 const (
 	// leastBuckets is the number of root buckets of the first small map.
-	leastBuckets = 16
+	leastBuckets = 32
 
 	// mostBuckets is the number of root buckets from which on a small map is divided rather than
-	// doubled, as long as it has more than one slot. To move its keys takes 0.7 ms (BenchmarkMove).
-	mostBuckets = 1024
+	// doubled, as long as it has more than one slot. To move its keys takes 0.6 ms (BenchmarkMove).
+	mostBuckets = 2048
 
 	// keysPerSlot is the least part of the bound that a slot of the directory serves. In a full
-	// table a root bucket then has 4.5 keys, and one in seven has another bucket chained to it.
-	keysPerSlot = 9 * mostBuckets / 2
+	// table a bucket then has 2.25 keys; with more, keys that come and go chain more buckets to it.
+	keysPerSlot = 9 * mostBuckets / 4
 
 	// maxSlots bounds the directory to a megabyte. Beyond 300 million keys the small maps
 	// are larger instead.
 	maxSlots = 1 << 16
+
+	// rebuildTurns is the number of times that inserts replace all keys while every small map is
+	// rebuilt once. xsync never frees the buckets that it has chained to full ones. With 8 turns
+	// they take 8 % more memory on average (DESIGN.md §4).
+	rebuildTurns = 8
 )
+
+// smallMap maps the hash of a key to its value.
+type smallMap[V any] = xsync.MapOf[uint64, *V]
 
 // table is a concurrent map without a bound of its own. It consists of small maps, each for a
 // span of slots of a directory that never changes its size. load and replace may be called
 // concurrently. The lock of the Map guards the other methods.
 //
-// If a small map has too many keys for its buckets, they are moved to other maps, one after another;
-// see move.
+// A small map never grows by itself, because it gets no more keys than fit. Instead its keys are
+// moved to other maps, one after another; see move.
 type table[K comparable, V any] struct {
 	nodes[K, V]
 	hasher hasher[K]
@@ -41,8 +52,11 @@ type table[K comparable, V any] struct {
 	// collided holds the hashes that belong to two keys: see probe.
 	collided atomic.Pointer[map[uint64]bool]
 
-	spans []*span // by slot
-	keys  int
+	spans       []*span // by slot
+	keys        int
+	maps        int
+	inserts     int // since the last rebuild
+	nextRebuild int // slot of the small map that is rebuilt next
 }
 
 // span is the slots of one small map, and its size.
@@ -52,15 +66,15 @@ type span struct {
 	keys     int
 }
 
-// keysFor returns the most keys that a small map with the given number of root buckets gets.
-// keysFor(mostBuckets) must be below two slots of keys, so that each slot has a map of its own
-// before the table is full.
-func keysFor(buckets int) int { return buckets * 6 }
+// keysFor returns the most keys that a small map with the given number of root buckets gets. Such
+// a map would grow by itself from 3.75 keys a bucket on. keysFor(mostBuckets) must be below two
+// slots of keys, so that each slot has a map of its own before the table is full.
+func keysFor(buckets int) int { return buckets * 17 / 5 }
 
 // bucketsFor returns the number of root buckets for a number of keys, with some to spare.
 func bucketsFor(keys int) int {
 	buckets := leastBuckets
-	for 5*buckets < keys {
+	for 3*buckets < keys {
 		buckets *= 2
 	}
 	return buckets
@@ -69,7 +83,12 @@ func bucketsFor(keys int) int {
 // crowded reports whether a small map must be replaced by a larger one or by two, and sparse
 // whether by a smaller one.
 func (s *span) crowded() bool { return s.keys >= keysFor(s.buckets) }
-func (s *span) sparse() bool  { return s.buckets > leastBuckets && s.keys < s.buckets/2 }
+func (s *span) sparse() bool  { return s.buckets > leastBuckets && s.keys < s.buckets/4 }
+
+func newSmallMap[V any](buckets int) *smallMap[V] {
+	return xsync.NewMapOfWithHasher[uint64, *V](func(hash, _ uint64) uint64 { return hash },
+		xsync.WithPresize(buckets*15/4), xsync.WithGrowOnly())
+}
 
 func (t *table[K, V]) init(keys int) {
 	t.nodes = newNodes[K, V]()
@@ -77,6 +96,7 @@ func (t *table[K, V]) init(keys int) {
 	slots := min(max(keys/keysPerSlot, 1), maxSlots)
 	t.slots = make([]atomic.Pointer[smallMap[V]], slots)
 	t.spans = make([]*span, slots)
+	t.maps = 1
 	t.assign(newSmallMap[V](leastBuckets), &span{from: 0, to: slots, buckets: leastBuckets})
 }
 
@@ -100,42 +120,27 @@ func (t *table[K, V]) slot(hash uint64) int {
 
 // load returns the value of key, or nil.
 func (t *table[K, V]) load(key K) (v *V) {
+	var ok bool
 	var hash uint64
 	var m *smallMap[V]
 	if short, isShort := t.shortTextOf(&key); isShort { // with hash and hasKey inlined by hand
 		hash = mixWords(short.head, short.tail, short.size, t.hasher.first, t.hasher.second)
 		m = t.small(hash)
-		if v = m.Load(hash); v != nil && short.isAt(textAt(v)) {
+		if v, ok = m.Load(hash); ok && short.isAt(textAt(v)) {
 			return v
 		}
 	} else {
 		hash = t.hasher.hash(key)
 		m = t.small(hash)
-		if v = m.Load(hash); v != nil && t.hasKey(v, key) {
+		if v, ok = m.Load(hash); ok && t.hasKey(v, key) {
 			return v
 		}
 	}
-	if v == nil && t.moving.Load() == nil && t.small(hash) == m && t.collided.Load() == nil {
+	if !ok && t.moving.Load() == nil && t.small(hash) == m && t.collided.Load() == nil {
 		return nil // without another search
 	}
 	v, _ = t.probe(hash, key)
 	return v
-}
-
-// hash returns the hash of key.
-func (t *table[K, V]) hash(key K) uint64 {
-	if short, ok := t.shortTextOf(&key); ok {
-		return mixWords(short.head, short.tail, short.size, t.hasher.first, t.hasher.second)
-	}
-	return t.hasher.hash(key)
-}
-
-// search is probe for a caller that has the lock of the Map, so that no keys are being moved.
-func (t *table[K, V]) search(hash uint64, key K) (v *V, stored uint64) {
-	if t.small(hash).Load(hash) == nil && t.collided.Load() == nil {
-		return nil, hash
-	}
-	return t.probe(hash, key)
 }
 
 // small returns the small map of a hash.
@@ -198,12 +203,12 @@ func (t *table[K, V]) recordCollision(hash uint64) {
 func (t *table[K, V]) find(hash uint64) (*smallMap[V], *V) {
 	slot := t.slot(hash)
 	for m := t.slots[slot].Load(); ; {
-		if v := m.Load(hash); v != nil {
+		if v, ok := m.Load(hash); ok {
 			return m, v
 		}
 		if move := t.moving.Load(); move != nil && move.from == m {
 			to := move.target(slot)
-			if v := to.Load(hash); v != nil {
+			if v, ok := to.Load(hash); ok {
 				return to, v
 			}
 		}
@@ -225,9 +230,13 @@ func (t *table[K, V]) store(hash, stored uint64, v *V) {
 	for t.spans[slot].crowded() {
 		t.grow(t.spans[slot])
 	}
-	t.slots[slot].Load().Add(stored, v)
+	t.slots[slot].Load().Store(stored, v)
 	t.spans[slot].keys++
 	t.keys++
+	if t.inserts++; t.inserts*t.maps >= rebuildTurns*max(t.keys, 2*leastBuckets*t.maps) {
+		t.inserts = 0
+		t.rebuildNext()
+	}
 }
 
 // remove removes key if retire agrees. It calls retire with the value that is stored under the
@@ -235,17 +244,16 @@ func (t *table[K, V]) store(hash, stored uint64, v *V) {
 // another key, if key is not in the table. retire must not panic. remove returns the value, or
 // nil if key was not removed.
 func (t *table[K, V]) remove(key K, retire func(*V) bool) (removed *V) {
-	stored := t.hash(key)
+	stored := t.hasher.hash(key)
 	if t.collided.Load() != nil {
 		_, stored = t.probe(stored, key)
 	}
 	slot := t.slot(stored)
-	t.slots[slot].Load().Compute(stored, func(v *V) *V {
-		if v == nil || !retire(v) {
-			return v
+	t.slots[slot].Load().Compute(stored, func(v *V, ok bool) (*V, bool) {
+		if ok && retire(v) {
+			removed = v
 		}
-		removed = v
-		return nil
+		return v, !ok || removed != nil
 	})
 	if removed == nil {
 		return nil
@@ -260,18 +268,18 @@ func (t *table[K, V]) remove(key K, retire func(*V) bool) (removed *V) {
 
 // replace replaces old by next if old is still the value of key, and reports whether it did.
 func (t *table[K, V]) replace(key K, old, next *V) (replaced bool) {
-	_, stored := t.probe(t.hash(key), key)
+	_, stored := t.probe(t.hasher.hash(key), key)
 	for found := false; !found; {
 		m, v := t.find(stored)
 		if v == nil {
 			return false
 		}
-		m.Compute(stored, func(v *V) *V {
-			found = v != nil // if not, it was moved to another map meanwhile
-			if replaced = v == old; replaced {
-				return next
+		m.Compute(stored, func(v *V, ok bool) (*V, bool) {
+			found = ok // if not, it was moved to another map meanwhile
+			if replaced = ok && v == old; replaced {
+				return next, false
 			}
-			return v
+			return v, !ok
 		})
 	}
 	return replaced

@@ -16,19 +16,22 @@ var (
 	// A map takes one key, then it is replaced by a map of two keys, and then it is divided.
 	growing = tiny("growing", "2", "2")
 
-	// A map takes one key, and then it is divided.
-	dividing = tiny("dividing", "1", "1")
+	// A map takes one key, and then it is divided. The keys of a map are in two buckets.
+	dividing = overlay.Variant{Name: "dividing", Edits: append(tiny("", "1", "1").Edits,
+		edit(tableGo, "xsync.WithPresize(buckets*15/4)", "xsync.WithPresize(8*buckets)"),
+	)}
 )
 
-// tiny returns the code with small maps of one key for each bucket.
+// tiny returns the code with small maps of one key per map bucket.
 func tiny(name, mostBuckets, keysPerSlot string) overlay.Variant {
 	return overlay.Variant{Name: name, Edits: []overlay.Edit{
-		edit(tableGo, "leastBuckets = 16", "leastBuckets = 1"),
-		edit(tableGo, "mostBuckets = 1024", "mostBuckets = "+mostBuckets),
-		edit(tableGo, "keysPerSlot = 9 * mostBuckets / 2", "keysPerSlot = "+keysPerSlot),
-		edit(tableGo, "return buckets * 6", "return buckets"),
-		edit(tableGo, "5*buckets < keys", "buckets < keys"),
-		edit(tableGo, "s.keys < s.buckets/2", "s.keys < s.buckets"),
+		edit(tableGo, "leastBuckets = 32", "leastBuckets = 1"),
+		edit(tableGo, "mostBuckets = 2048", "mostBuckets = "+mostBuckets),
+		edit(tableGo, "keysPerSlot = 9 * mostBuckets / 4", "keysPerSlot = "+keysPerSlot),
+		edit(tableGo, "rebuildTurns = 8", "rebuildTurns = 1"),
+		edit(tableGo, "return buckets * 17 / 5", "return buckets"),
+		edit(tableGo, "3*buckets < keys", "buckets < keys"),
+		edit(tableGo, "s.keys < s.buckets/4", "s.keys < s.buckets"),
 	}}
 }
 

@@ -34,7 +34,7 @@ func outcomes(
 					}
 				}
 				fmt.Fprint(&result, s.x.Load(), s.z)
-				if v := s.m.Load("k"); v != nil {
+				if v, ok := s.m.Load("k"); ok {
 					fmt.Fprint(&result, " map ", v.Load())
 				}
 				if v := s.p.Load(); v != nil {
@@ -146,10 +146,10 @@ var failures = []struct {
 	}},
 	{"a lock in a callback", "callback", func(s *toy) modelcheck.Program {
 		return modelcheck.Program{Threads: [][]modelcheck.Call{{do("compute", func() int {
-			s.m.Compute("k", func(v *atomic.Uint64) *atomic.Uint64 {
+			s.m.Compute("k", func(v *atomic.Uint64, _ bool) (*atomic.Uint64, bool) {
 				s.mu.Lock()
 				defer s.mu.Unlock()
-				return v
+				return v, true
 			})
 			return 0
 		})}}}

@@ -5,21 +5,22 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/internal/proof/modelcheck"
 	"github.com/seed-181794aa/ratelimit/internal/proof/modelcheck/atomic"
-	"github.com/seed-181794aa/ratelimit/internal/proof/modelcheck/smallmap"
 	"github.com/seed-181794aa/ratelimit/internal/proof/modelcheck/sync"
+	"github.com/seed-181794aa/ratelimit/internal/proof/modelcheck/xsync"
 )
 
 // toy has the variables of a small program: two integers, a lock, a map and a pointer.
 type toy struct {
 	x, y atomic.Uint64
 	mu   sync.Mutex
-	m    *smallmap.Map[string, atomic.Uint64]
+	m    *xsync.MapOf[string, *atomic.Uint64]
 	p    atomic.Pointer[atomic.Uint64]
 	z    uint64 // guarded by mu
 }
 
 func newToy() *toy {
-	s := &toy{m: smallmap.New[string, atomic.Uint64]()}
+	hash := func(string, uint64) uint64 { return 0 }
+	s := &toy{m: xsync.NewMapOfWithHasher[string, *atomic.Uint64](hash)}
 	s.x.Label("x")
 	s.y.Label("y")
 	s.mu.Label("mu")
@@ -73,17 +74,17 @@ func (s *toy) enter(mine, other *atomic.Uint64, broken bool) int {
 
 // publish stores a variable in the map, or adds 1 to the variable in the map.
 func (s *toy) publish() int {
-	if v := s.m.Load("k"); v != nil {
+	if v, ok := s.m.Load("k"); ok {
 		return int(v.Add(1))
 	}
 	v := new(atomic.Uint64)
 	v.Store(1)
-	s.m.Compute("k", func(old *atomic.Uint64) *atomic.Uint64 {
-		if old == nil {
-			return v
+	s.m.Compute("k", func(old *atomic.Uint64, ok bool) (*atomic.Uint64, bool) {
+		if ok {
+			old.Add(1)
+			return old, false
 		}
-		old.Add(1)
-		return old
+		return v, false
 	})
 	return 0
 }

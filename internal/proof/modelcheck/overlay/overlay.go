@@ -40,9 +40,6 @@ var (
 	}
 )
 
-// smallMap is a file of lru that is not copied. The view has a substitute.
-const smallMap = "smallmap.go"
-
 // builder writes an overlay.
 type builder struct {
 	root    string // of the module
@@ -109,6 +106,7 @@ func (b *builder) copy(p part, to string, v Variant) error {
 	replace := []string{
 		`"sync/atomic"`, `"` + shims + `atomic"`,
 		`"sync"`, `"` + shims + `sync"`,
+		`"github.com/puzpuzpuz/xsync/v3"`, `"` + shims + `xsync"`,
 	}
 	for _, s := range shared {
 		from := home
@@ -124,7 +122,7 @@ func (b *builder) copy(p part, to string, v Variant) error {
 	}
 	edited := 0
 	for _, f := range files {
-		if strings.HasSuffix(f, "_test.go") || filepath.Base(f) == smallMap {
+		if strings.HasSuffix(f, "_test.go") {
 			continue
 		}
 		content, err := os.ReadFile(f)

@@ -5,19 +5,15 @@ import (
 	"math"
 
 	"github.com/seed-181794aa/ratelimit/internal/proof/modelcheck"
-	"github.com/seed-181794aa/ratelimit/internal/proof/modelcheck/smallmap"
 )
 
 // first and second are the multipliers of a hasher that spreads keys of one letter: a and c
 // are in the lower half of the slots and b and d in the upper half, each in its own quarter.
+// In a small map of two root buckets, a, b and c share a bucket.
 const (
 	first  = 0xe0ef6ae25273ab3a
 	second = 0xa853ffbf35b87125
 )
-
-type smallMap[V any] = smallmap.Map[uint64, V]
-
-func newSmallMap[V any](int) *smallMap[V] { return smallmap.New[uint64, V]() }
 
 // Expose labels the variables of m, which has no keys yet, and makes its hashes the same in
 // every run. If collide is true, all keys of one letter have the same hash.
@@ -58,7 +54,7 @@ func (m *Map[K, V]) digest() uint64 {
 	}
 	sum += modelcheck.Hash(m.order.sequence)
 	t := &m.table
-	sum += modelcheck.Hash(t.keys)
+	sum += modelcheck.Hash([...]int{t.keys, t.maps, t.inserts, t.nextRebuild})
 	if values, ok := m.values.(interface{ Digest() uint64 }); ok {
 		sum += values.Digest()
 	}
@@ -195,10 +191,13 @@ func (m *Map[K, V]) leastStamp() uint64 {
 
 // checkSlots checks the slots and the counts of keys, given the number of keys in each map.
 func (t *table[K, V]) checkSlots(keys map[*smallMap[V]]int) error {
-	one := true
+	one, maps := true, 0
 	for i, s := range t.spans {
 		m := t.slots[i].Load()
 		one = one && m == t.slots[0].Load()
+		if i == s.from {
+			maps++
+		}
 		switch {
 		case i < s.from || i >= s.to || m != t.slots[s.from].Load() || *s != *t.spans[s.from]:
 			return fmt.Errorf("slot %d has a map for %d to %d", i, s.from, s.to)
@@ -208,6 +207,9 @@ func (t *table[K, V]) checkSlots(keys map[*smallMap[V]]int) error {
 			return fmt.Errorf("slot %d has %d keys, but counts %d, in %d buckets",
 				i, keys[m], s.keys, s.buckets)
 		}
+	}
+	if maps != t.maps {
+		return fmt.Errorf("%d maps, but %d are counted", maps, t.maps)
 	}
 	if only := t.only.Load(); (only != nil) != one || one && only != t.slots[0].Load() {
 		return fmt.Errorf("all slots have one map: %v; the field only is %p", one, only)
