@@ -84,7 +84,7 @@ func (r *rule) writeBuckets(out *json.Encoder) error {
 	if err := out.Encode(snapshotLine{Rule: r.snapshotRule()}); err != nil {
 		return err
 	}
-	names := r.ruleState.tierNames()
+	names := r.tierNames()
 	for key, s := range r.table.Snapshot() {
 		// A reload meanwhile may have raised the limit.
 		if level, err := r.table.Level(context.Background(), key); err == nil && level.Full == 0 {
