@@ -242,7 +242,8 @@ func concurrentSetLimitKeepsTheBound(s *suite) {
 		}
 		for range 2 {
 			wg.Go(func() {
-				for i := 0; i < 10 || callersDone.Load() < callers; i++ {
+				// Where a call waits for a server, changes without end would keep its reply waiting.
+				for i := 0; i < 10 || i < calls && callersDone.Load() < callers; i++ {
 					if set.SetLimit(other) != nil || set.SetLimit(most) != nil {
 						s.Error("SetLimit returned an error")
 					}
