@@ -94,9 +94,6 @@ func epoch(b []byte) (ns int64, ok bool) {
 	return int64(math.Round(n/1000)) * 1000, true
 }
 
-// isDigits reports whether b has decimal digits alone, and at least one.
-func isDigits(b []byte) bool { return len(b) > 0 && countDigits(b) == len(b) }
-
 // parseDigits parses at most 18 decimal digits. No digits are 0. It returns -1 for any other
 // text.
 func parseDigits(b []byte) int64 {
