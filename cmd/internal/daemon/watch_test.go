@@ -126,11 +126,14 @@ func TestPollsBehindLinks(t *testing.T) {
 // A file system that does not answer stops neither the reads after it nor the end.
 func TestAReadThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hang := make(chan struct{})
+		first, third := make(chan struct{}), make(chan struct{})
 		var reads atomic.Int64
 		f := follow("", "file", func() (string, error) {
-			if reads.Add(1)%2 == 1 {
-				<-hang
+			switch reads.Add(1) {
+			case 1:
+				<-first
+			case 3:
+				<-third
 			}
 			return "1", nil
 		})
@@ -143,13 +146,12 @@ func TestAReadThatHangs(t *testing.T) {
 		signals <- syscall.SIGHUP
 		time.Sleep(2 * Patience)
 		f.polls(t, 0, "policy rejected", "does not answer")
-		close(hang)
+		close(first)
 		synctest.Wait()
 		f.polls(t, 0, "because=SIGHUP", "careful")
-		hang = make(chan struct{})
 		time.Sleep(3 * PollInterval)
 		cancel()
 		<-ended // although the read hangs
-		close(hang)
+		close(third)
 	})
 }
