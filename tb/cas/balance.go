@@ -53,7 +53,7 @@ func (m *layout) wordOf(base uint64, b balance) uint64 {
 // which may lie far in the future. Then the base is at t, if the cell can hold b.
 func (m *layout) baseOf(b balance, t uint64) uint64 {
 	if b.deficit > m.capacity {
-		if base := blockOf(m.supply(t)); m.holds(base, b) {
+		if base := blockOf(m.supply.at(t)); m.holds(base, b) {
 			return base
 		}
 	}
@@ -62,7 +62,7 @@ func (m *layout) baseOf(b balance, t uint64) uint64 {
 
 // level returns how full a bucket with balance b is at t.
 func (m *layout) level(b balance, t uint64) tb.Level {
-	now := m.supply(t)
+	now := m.supply.at(t)
 	b = b.refilled(now)
 	if b.deficit > m.capacity { // in debt until the next unit
 		slot := b.slot(m)

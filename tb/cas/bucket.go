@@ -50,7 +50,15 @@ func NewBucketAt(t time.Time, limit tb.Limit, opts ...tb.Option) (*Bucket, error
 
 // Allow takes one token.
 func (b *Bucket) Allow() tb.Decision {
-	return b.take(b.clock.read(), 1)
+	// This is take, inlined by hand: a call would add 1.5 ns.
+	t := b.clock.read()
+	c, m := b.load(), b.layout()
+	if c != nil {
+		if d, _, _, ok := c.take(m, t, m.scale); ok {
+			return d
+		}
+	}
+	return b.spend(t, 1)
 }
 
 // AllowN takes n tokens, or none. It returns tb.ErrInvalidCost if n is not positive.
@@ -170,7 +178,7 @@ func (b *Bucket) look(t uint64) (c *cell, m *layout, has balance) {
 // reading.
 
 func (b *Bucket) load() *cell            { return b.cell.Load() }
-func (b *Bucket) layout() *layout        { return b.limits.present(0) }
+func (b *Bucket) layout() *layout        { return b.limits.one.Load() }
 func (b *Bucket) layoutOf(*cell) *layout { return b.limits.present(0) }
 func (b *Bucket) shared() *limits        { return &b.limits }
 func (b *Bucket) now() uint64            { return b.clock.read() }
@@ -188,7 +196,7 @@ func (b *Bucket) insert(m *layout, t uint64, want request) (o result, done bool,
 	if cost > m.capacity && !want.partial {
 		return result{Decision: m.fullDecision(cost), delay: tb.Never}, true, nil
 	}
-	next, o := m.decide(balance{time: m.supply(t)}, t, &want)
+	next, o := m.decide(balance{time: m.supply.at(t)}, t, &want)
 	c := new(cell)
 	if o.receipt = c.first(m, next, t); !b.cell.CompareAndSwap(nil, c) {
 		return result{}, false, nil

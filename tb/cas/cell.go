@@ -70,7 +70,7 @@ func (c *cell) take(m *layout, t, cost uint64) (d tb.Decision, before, after uin
 		return tb.Decision{}, 0, 0, false
 	}
 	start := startOf(c.base)
-	elapsed := m.supply(t).after(start)
+	elapsed := m.supply.at(t).after(start)
 	for {
 		word := c.word.Load()
 		delta, deficit, granted := m.step(word, elapsed, cost)
@@ -99,7 +99,7 @@ func (c *cell) peek(m *layout, t, cost uint64) (d tb.Decision, ok bool) {
 	if isSealed(word) || !m.owns(c) {
 		return tb.Decision{}, false
 	}
-	b := m.balanceOf(c.base, word).refilled(m.supply(t))
+	b := m.balanceOf(c.base, word).refilled(m.supply.at(t))
 	b.deficit += cost
 	if b.deficit > m.capacity {
 		return m.refusal(b, t, cost), true

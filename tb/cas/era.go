@@ -22,7 +22,7 @@ func (m *layout) change(l tb.Limit, t, owed uint64) *layout {
 	n := newLayout(l)
 	n.end, n.begin = m.end, t
 	n.owner = m.owner + 1<<tierBits
-	n.from = t - min(t, m.carried(&n, t))
+	n.supply.from = t - min(t, m.carried(&n, t))
 	n.eras = append(slices.Clip(m.eras), m.ended(t))
 	for len(n.eras) > keptEras && n.fills(n.eras[0], owed) {
 		n.eras = n.eras[1:]
@@ -35,14 +35,14 @@ func (m *layout) change(l tb.Limit, t, owed uint64) *layout {
 func (m *layout) ended(t uint64) *layout {
 	e := *m
 	e.eras, e.until = nil, t
-	e.supplied = int64(m.microsUpTo(m.supply(t).after(wide{})))
+	e.supplied = int64(m.microsUpTo(m.supply.at(t).after(wide{})))
 	return &e
 }
 
 // fills reports whether each bucket of the oldest era is full when m begins, also one that was in
 // the deepest debt and ahead of the end of its era by grace.
 func (m *layout) fills(oldest *layout, owed uint64) bool {
-	ahead, _ := oldest.rate.times(grace)
+	ahead, _ := oldest.supply.rate.times(grace)
 	debt := int64(owed + m.microsUpTo(ahead.lo))
 	tokens, _ := m.since(0, -debt, oldest.until+grace)
 	return tokens >= m.full()
@@ -59,7 +59,7 @@ func (m *layout) since(i int, tokens int64, t uint64) (int64, uint64) {
 		case t <= e.begin:
 			tokens, t = tokens+e.supplied, e.until
 		case t <= e.until: // the bucket's own time was a reading from the future
-			gain := e.supply(e.until).after(e.supply(t))
+			gain := e.supply.at(e.until).after(e.supply.at(t))
 			tokens, t = tokens+int64(e.microsUpTo(gain)), e.until
 		}
 		tokens = min(tokens, e.full())
@@ -102,7 +102,7 @@ func (m *layout) supplyFrom(t uint64) wide {
 	if t <= m.begin {
 		return wide{}
 	}
-	return m.supply(t)
+	return m.supply.at(t)
 }
 
 // carried returns the nanoseconds in which n supplies the fraction of a unit that m has supplied
@@ -114,7 +114,7 @@ func (m *layout) carried(n *layout, t uint64) uint64 {
 		return num.Mul(num, new(big.Int).SetUint64(m.scale)), big.NewInt(int64(m.limit.Per))
 	}
 	old, per := units(m)
-	fraction := new(big.Int).SetUint64(t - min(t, m.from))
+	fraction := new(big.Int).SetUint64(t - min(t, m.supply.from))
 	fraction.Mul(fraction, old).Mod(fraction, per) // over per, in units of m
 	rate, newPer := units(n)
 	fraction.Mul(fraction, new(big.Int).SetUint64(n.scale)).Mul(fraction, newPer)
@@ -126,19 +126,19 @@ func (m *layout) carried(n *layout, t uint64) uint64 {
 // at instant t. The bucket keeps its tokens, but not more than its new capacity, and its debt.
 func (m *layout) inherit(old *layout, b balance, t uint64) balance {
 	tokens, since := old.tokensAt(b, max(t, old.begin)) // what it has in old, it has since then
-	return m.balanceWith(tokens, m.supply(max(since, m.begin)))
+	return m.balanceWith(tokens, m.supply.at(max(since, m.begin)))
 }
 
 // tokensAt returns the tokens of a bucket at instant t, in millionths and negative in debt. since
 // is the instant at which it has them. That is t, unless the bucket's own time is later and it is
 // not in debt. Then since is the last instant of that time.
 func (m *layout) tokensAt(b balance, t uint64) (micros int64, since uint64) {
-	now := m.supply(t)
+	now := m.supply.at(t)
 	missing := min(b.missing(now), m.capacity+deepestDebt*m.scale)
 	if b.deficit > m.capacity || !now.before(b.time) {
 		return m.full() - int64(m.micros(missing)), t
 	}
-	next, ok := m.timeOf(b.time.plus(1)) // it is ahead of t
+	next, ok := m.supply.timeOf(b.time.plus(1)) // it is ahead of t
 	if !ok {
 		next = math.MaxUint64
 	}

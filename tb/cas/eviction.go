@@ -27,14 +27,14 @@ type evictor struct {
 // forgives. Once the stamp has passed, an eviction forgives nothing.
 func (e *evictor) Stamp(c *cell) (stamp, word uint64, final bool) {
 	word = c.word.Load()
-	m := e.limits.layoutOf(c)
+	m := e.limits.of(c).Load()
 	return m.fullAt(m.balanceSince(c, word)), word, isSealed(word)
 }
 
 // fullAt returns the instant at which a bucket will be full, or math.MaxUint64 if that instant
 // is 2⁶⁴ or more.
 func (m *layout) fullAt(b balance) uint64 {
-	t, ok := m.timeOf(b.time.plus(b.deficit))
+	t, ok := m.supply.timeOf(b.time.plus(b.deficit))
 	if !ok {
 		return math.MaxUint64
 	}
@@ -54,14 +54,14 @@ func (e *evictor) Retire(c *cell, stamp, word, now uint64) bool {
 		e.evictedFull++
 		return true
 	}
-	m := e.limits.layoutOf(c)
+	m := e.limits.of(c).Load()
 	b := m.balanceSince(c, word)
 	most := b.deficit + m.capacity
 	if b.deficit > m.capacity { // its time is a slot, and not a reading from the future
 		most = m.capacity + deepestDebt*m.scale
 	}
 	e.evictedInDebt++
-	e.forgiven += m.micros(min(b.missing(m.supply(now)), most))
+	e.forgiven += m.micros(min(b.missing(m.supply.at(now)), most))
 	return true
 }
 

@@ -33,7 +33,7 @@ func FuzzSupply(f *testing.F) {
 		period := instant / uint64(l.Per) * uint64(l.Per)
 		for _, at := range []uint64{instant, period - 1, period, period + 1} {
 			want := supplyAt(l, m.scale, at)
-			if got := m.supply(at).integer(); got.Cmp(want) != 0 {
+			if got := m.supply.at(at).integer(); got.Cmp(want) != 0 {
 				t.Fatalf("limit %+v: S(%d) = %v, want %v", l, at, got, want)
 			}
 			checkWide(t, wideOf(want), instant)
@@ -41,7 +41,7 @@ func FuzzSupply(f *testing.F) {
 				checkTimeOf(t, l, &m, new(big.Int).Add(want, big.NewInt(d)))
 			}
 			for _, ns := range []uint64{1, 1 << 10, 1 << 20} { // may be beyond the last instant
-				later := new(big.Int).SetUint64(ns * max(1, m.rate.whole))
+				later := new(big.Int).SetUint64(ns * max(1, m.supply.rate.whole))
 				checkTimeOf(t, l, &m, later.Add(later, want))
 			}
 			checkTimeOf(t, l, &m, new(big.Int).Lsh(want, 1))
@@ -75,7 +75,7 @@ func checkTimeOf(t *testing.T, l tb.Limit, m *layout, x *big.Int) {
 	if x.Sign() <= 0 {
 		return
 	}
-	got, ok := m.timeOf(wideOf(x))
+	got, ok := m.supply.timeOf(wideOf(x))
 	if beyond := x.Cmp(supplyAt(l, m.scale, math.MaxUint64)) > 0; ok == beyond {
 		t.Fatalf("limit %+v: timeOf(%v) = %d, %v; want ok %v", l, x, got, ok, !beyond)
 	}
@@ -108,7 +108,7 @@ func FuzzWord(f *testing.F) {
 			t.Fatalf("limit %+v: unpack(pack(%d, %d)) = %d, %d", l, delta, deficit, d, f)
 		}
 		var c cell
-		base := blockOf(m.supply(firstInstant(l)))
+		base := blockOf(m.supply.at(firstInstant(l)))
 		c.init(&m, base, word)
 
 		// The bucket's time, in supply, becomes S(now) if that is later. The deficit shrinks by
@@ -141,8 +141,7 @@ func FuzzWord(f *testing.F) {
 		default:
 			checkGrant(t, l, &m, d, stored, new(big.Int).Sub(ownTime, origin), charged)
 			b := &Bucket{}
-			b.limits.init(l)
-			b.limits.tiers[0].Store(&m)
+			b.limits.one.Store(&m)
 			b.limits.giveBack(receipt{&c, word, stored}, float64(cost)/float64(m.scale))
 			if got := m.balanceOf(c.base, c.word.Load()).time.integer(); got.Cmp(ownTime) != 0 ||
 				c.word.Load()&m.deficitMask != refilled.Uint64() {

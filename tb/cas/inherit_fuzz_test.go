@@ -44,12 +44,15 @@ func inherits(t *testing.T, capacity, tokens, per, nextCapacity, nextTokens, nex
 		}
 		old = *m
 	}
-	at = max(at%(1<<62), old.from)
+	at = max(at%(1<<62), old.supply.from)
 	first := changed(&old, l, at) // so that S does not begin at instant 0
 	c := anyCell(first, own%(1<<63), word, kind)
 	second := changed(first, next, at)
-	s := &limits{tiers: make([]atomic.Pointer[layout], int(kind&1)*int(kind)<<8+1)}
-	_ = &s.tiers[c.tier()]
+	s := &limits{}
+	if kind&1 > 0 {
+		s.tiers = make([]atomic.Pointer[layout], int(kind)<<8+1)
+	}
+	s.of(c).Store(second)
 	has := first.balanceOf(c.base, c.word.Load())
 	want := inheritedState(first, second, stateOf(has), at)
 	if got := stateOf(s.view(second, c, c.word.Load()&^sealBit, at)); got.String() != want.String() {
@@ -73,7 +76,7 @@ func anyCell(m *layout, own, word uint64, kind byte) *cell {
 	if kind&8 > 0 {
 		w |= sealBit
 	}
-	return new(cell).init(m, blockOf(m.supply(own)), w)
+	return new(cell).init(m, blockOf(m.supply.at(own)), w)
 }
 
 // exactState is the state of a bucket in integers of any size: its own time in units of supply, and
@@ -140,5 +143,5 @@ func reaches(m *layout, x *big.Int) *big.Int {
 	rate := new(big.Int).Mul(big.NewInt(m.limit.Tokens), new(big.Int).SetUint64(m.scale))
 	x = new(big.Int).Mul(x, big.NewInt(int64(m.limit.Per)))
 	x.Add(x, rate).Sub(x, big.NewInt(1)).Quo(x, rate)
-	return x.Add(x, new(big.Int).SetUint64(m.from))
+	return x.Add(x, new(big.Int).SetUint64(m.supply.from))
 }

@@ -156,7 +156,7 @@ func TestTwoChangesAtOnceEndTwoEras(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if m := l.limits.present(0); m.owner>>tierBits != 2 || len(m.eras) != 2 {
+	if m := l.limits.one.Load(); m.owner>>tierBits != 2 || len(m.eras) != 2 {
 		t.Errorf("era %d with %d before, want 2 with 2", m.owner>>tierBits, len(m.eras))
 	}
 }

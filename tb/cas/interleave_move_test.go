@@ -75,7 +75,7 @@ func TestOnlyOneOfTwoMoversSucceeds(t *testing.T) {
 	f.now = f.deltaSpan()
 	c := f.seal("a")
 	p := f.placeOf("a")
-	base, word := blockOf(f.layout().supply(f.clock.read())), f.layout().scale
+	base, word := blockOf(f.layout().supply.at(f.clock.read())), f.layout().scale
 
 	successor := p.replace(c, f.layout(), base, word)
 	if successor == nil || f.cell("a") != successor {
@@ -225,7 +225,7 @@ func TestMoveWithinABlock(t *testing.T) {
 	f := &fixture{Limiter: l, t: t}
 	_, _ = f.Peek(t.Context(), "a") // starts the clock
 	now = 7 * time.Nanosecond
-	if now := f.layout().supply(f.clock.read()); startOf(blockOf(now)) == now {
+	if now := f.layout().supply.at(f.clock.read()); startOf(blockOf(now)) == now {
 		t.Fatal("no units are beyond the block")
 	}
 	f.granted("a", 4)

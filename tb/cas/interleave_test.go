@@ -80,7 +80,7 @@ func (f *fixture) seal(key string) *cell {
 }
 
 // layout returns the layout of all keys.
-func (f *fixture) layout() *layout { return f.limits.present(0) }
+func (f *fixture) layout() *layout { return f.limits.one.Load() }
 
 // take calls the fast path.
 func (f *fixture) take(c *cell, tokens int) (d tb.Decision, ok bool) {
@@ -97,7 +97,7 @@ func (f *fixture) reference() *mutex.TokenBucket {
 // deltaSpan returns a bit more time than a delta can hold.
 func (f *fixture) deltaSpan() time.Duration {
 	m := f.layout()
-	t, _ := m.timeOf(wide{lo: 1 << (63 - m.deficitBits)})
+	t, _ := m.supply.timeOf(wide{lo: 1 << (63 - m.deficitBits)})
 	return time.Duration(t) + 3*time.Second
 }
 

@@ -1,7 +1,6 @@
 package cas
 
 import (
-	"math/big"
 	"math/bits"
 
 	"github.com/seed-181794aa/ratelimit/internal/unit"
@@ -24,9 +23,7 @@ const (
 // one tier share it. It is immutable.
 type layout struct {
 	limit       tb.Limit
-	rate        ratio  // units per nanosecond, at most 10⁶
-	inverse     ratio  // nanoseconds per unit
-	from        uint64 // instant from which the rate supplies
+	supply      supply
 	tokens      uint64 // capacity in tokens
 	capacity    uint64 // capacity in units
 	scale       uint64 // units in a token
@@ -45,13 +42,9 @@ type layout struct {
 
 func newLayout(l tb.Limit) layout {
 	scale, _ := unit.Scale(l.Capacity) // more units would take bits from the delta
-	units := new(big.Int).SetUint64(scale)
-	units.Mul(units, big.NewInt(l.Tokens))
-	per := big.NewInt(int64(l.Per))
 	m := layout{
 		limit:      l,
-		rate:       newRatio(units, per),
-		inverse:    newRatio(per, units),
+		supply:     newSupply(l, scale),
 		tokens:     uint64(l.Capacity),
 		capacity:   uint64(l.Capacity) * scale,
 		scale:      scale,

@@ -11,10 +11,12 @@ import (
 // tierBits is the width of a tier in the owner of a cell.
 const tierBits = 16
 
-// limits are the limits of a limiter: one for each tier. SetLimit installs
+// limits are the limits of a limiter: one for all keys, or one for each tier. SetLimit installs
 // another layout, and an era of the limit ends. A cell of an ended era moves at its next grant.
 type limits struct {
-	tiers []atomic.Pointer[layout] // one if all keys have one limit
+	one   atomic.Pointer[layout]   // nil if there are tiers
+	tiers []atomic.Pointer[layout] // by tier
+	first layout                   // the layout that one begins with
 
 	setting sync.Mutex    // of SetLimit
 	owed    atomic.Uint64 // millionths of a token: see owe
@@ -30,31 +32,41 @@ const noLimit = "cas: a Limiter or Bucket without a limit: New, NewTiered, NewTo
 
 // init makes limit the limit of all keys.
 func (s *limits) init(limit tb.Limit) {
-	m := newLayout(limit)
-	s.tiers = make([]atomic.Pointer[layout], 1)
-	s.tiers[0].Store(&m)
+	s.first = newLayout(limit)
+	s.one.Store(&s.first)
+}
+
+// tier returns where the layout of a tier is.
+func (s *limits) tier(i int) *atomic.Pointer[layout] {
+	if s.tiers == nil {
+		return &s.one
+	}
+	return &s.tiers[i]
 }
 
 // present returns the layout of a tier.
 func (s *limits) present(tier int) *layout {
-	if uint(tier) >= uint(len(s.tiers)) { // of the zero Limiter or Bucket
+	m := s.tier(tier).Load()
+	if m == nil {
 		panic(noLimit)
 	}
-	return s.tiers[tier].Load()
+	return m
 }
+
+// of returns where the layout of a cell's tier is.
+func (s *limits) of(c *cell) *atomic.Pointer[layout] { return s.tier(c.tier()) }
 
 // layoutOf returns the layout of a bucket whose cell is c, or the one of tier 0 if it has none.
 func (s *limits) layoutOf(c *cell) *layout {
-	tier := 0
-	if c != nil {
-		tier = c.tier()
+	if c == nil {
+		return s.present(0)
 	}
-	return s.present(tier)
+	return s.of(c).Load()
 }
 
 // owner returns the layout of a cell, or nil if it is forgotten.
 func (s *limits) owner(c *cell) *layout {
-	m := s.layoutOf(c)
+	m := s.of(c).Load()
 	if m.owns(c) {
 		return m
 	}
@@ -73,7 +85,7 @@ func (s *limits) view(m *layout, c *cell, word, t uint64) balance {
 	if c.tier() == tierOf(m.owner) {
 		return m.balanceSince(c, word)
 	}
-	own := s.layoutOf(c)
+	own := s.of(c).Load()
 	return m.inherit(own, own.balanceSince(c, word), t)
 }
 

@@ -134,7 +134,7 @@ func TestFastPathIsInlined(t *testing.T) {
 		t.Skipf("the compiler failed: %v\n%s", err, out)
 	}
 	for _, f := range []string{
-		"(*layout).supply", "(*ratio).times", "wide.after", "wide.plus", "(*layout).step", "(*layout).unpack",
+		"(*supply).at", "(*ratio).times", "wide.after", "wide.plus", "(*layout).step", "(*layout).unpack",
 		"(*layout).fits", "(*layout).pack", "(*layout).grant", "(*layout).tokensIn", "isSealed",
 	} {
 		calls := regexp.MustCompile(`cell\.go:\d+:\d+: inlining call to ` + regexp.QuoteMeta(f))

@@ -17,11 +17,10 @@ type place[K comparable] struct {
 
 func (p place[K]) load() *cell { return p.table.Load(p.key) }
 func (p place[K]) layoutOf(c *cell) *layout {
-	tier := p.tier
-	if c != nil && !p.enters {
-		tier = c.tier()
+	if c == nil || p.enters {
+		return p.limits.present(p.tier)
 	}
-	return p.limits.present(tier)
+	return p.limits.layoutOf(c)
 }
 
 func (p place[K]) shared() *limits { return &p.limits }
@@ -36,7 +35,7 @@ func (p place[K]) insert(m *layout, t uint64, want request) (o result, done bool
 	if isNaN(p.key) {
 		return o, true, tb.ErrInvalidKey
 	}
-	next, o := m.decide(balance{time: m.supply(t)}, t, &want)
+	next, o := m.decide(balance{time: m.supply.at(t)}, t, &want)
 	if !o.Allowed { // the cost is above the capacity
 		return o, true, nil
 	}
@@ -44,7 +43,7 @@ func (p place[K]) insert(m *layout, t uint64, want request) (o result, done bool
 	word, full := m.wordOf(base, next), m.fullAt(next)
 	c, until, inserted := p.table.Insert(p.key, t, t-min(t, idleTime), func(c *cell) uint64 {
 		if start := p.evictor.earliest; start > t {
-			next, o = m.decide(balance{time: m.supply(start)}, t, &want)
+			next, o = m.decide(balance{time: m.supply.at(start)}, t, &want)
 			word = c.first(m, next, t).after
 			return m.fullAt(next)
 		}

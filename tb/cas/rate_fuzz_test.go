@@ -23,10 +23,10 @@ func FuzzSupplyAfterChange(f *testing.F) {
 		old := newLayout(l)
 		at %= 1 << 63
 		m := changed(&old, next, at)
-		period := m.from + instant/uint64(next.Per)*uint64(next.Per)
+		period := m.supply.from + instant/uint64(next.Per)*uint64(next.Per)
 		for _, u := range []uint64{instant, period - 1, period, period + 1, at, at - 1, at + 1} {
 			want := suppliedBy(m, u)
-			if got := m.supply(u).integer(); got.Cmp(want) != 0 {
+			if got := m.supply.at(u).integer(); got.Cmp(want) != 0 {
 				t.Fatalf("%+v, then %+v at %d: S(%d) = %v, want %v", l, next, at, u, got, want)
 			}
 			for d := int64(-1); d <= 1; d++ {
@@ -40,12 +40,12 @@ func FuzzSupplyAfterChange(f *testing.F) {
 // changed returns the layout that takes the place of m, on a clock that ends with the last instant.
 func changed(m *layout, l tb.Limit, at uint64) *layout {
 	m.end = math.MaxUint64
-	return m.change(l, max(at, m.from), 0)
+	return m.change(l, max(at, m.supply.from), 0)
 }
 
 // suppliedBy returns S(u) by its definition.
 func suppliedBy(m *layout, u uint64) *big.Int {
-	return supplyAt(m.limit, m.scale, u-min(u, m.from))
+	return supplyAt(m.limit, m.scale, u-min(u, m.supply.from))
 }
 
 // checkShiftedTimeOf checks that timeOf returns the first instant, not before the change, at which
@@ -55,16 +55,16 @@ func checkShiftedTimeOf(t *testing.T, m *layout, x *big.Int) {
 	if x.Sign() < 0 {
 		return
 	}
-	got, ok := m.timeOf(wideOf(x))
+	got, ok := m.supply.timeOf(wideOf(x))
 	if beyond := x.Cmp(suppliedBy(m, math.MaxUint64)) > 0; ok == beyond {
-		t.Fatalf("%+v: timeOf(%v) = %d, %v; want ok %v", m.limit, x, got, ok, !beyond)
+		t.Fatalf("%+v: timeOf(%v) = %d, %v; want ok %v", m.supply, x, got, ok, !beyond)
 	}
 	if !ok {
 		return
 	}
-	first := got == m.from || suppliedBy(m, got-1).Cmp(x) < 0
-	if got < m.from || suppliedBy(m, got).Cmp(x) < 0 || !first {
-		t.Fatalf("%+v: S reaches %v at %d, which is not the first", m.limit, x, got)
+	first := got == m.supply.from || suppliedBy(m, got-1).Cmp(x) < 0
+	if got < m.supply.from || suppliedBy(m, got).Cmp(x) < 0 || !first {
+		t.Fatalf("%+v: S reaches %v at %d, which is not the first", m.supply, x, got)
 	}
 }
 
@@ -77,8 +77,8 @@ func checkContinuous(t *testing.T, m, n *layout, at, u uint64) {
 		return r.Mul(r, big.NewRat(int64(m.scale), 1))
 	}
 	nanos := func(ns uint64) *big.Rat { return new(big.Rat).SetInt(new(big.Int).SetUint64(ns)) }
-	exact := new(big.Rat).Mul(nanos(at-min(at, m.from)), perNano(m))
-	exact.Sub(exact, new(big.Rat).SetInt(supplyAt(m.limit, m.scale, at-min(at, m.from))))
+	exact := new(big.Rat).Mul(nanos(at-min(at, m.supply.from)), perNano(m))
+	exact.Sub(exact, new(big.Rat).SetInt(supplyAt(m.limit, m.scale, at-min(at, m.supply.from))))
 	// The fraction of a unit at the change:
 	exact.Mul(exact, big.NewRat(int64(n.scale), int64(m.scale)))
 	exact.Add(exact, new(big.Rat).Mul(nanos(u-at), perNano(n)))

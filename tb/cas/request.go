@@ -51,7 +51,7 @@ type result struct {
 // slot. There the bucket can pay, and is then empty. The balance holds the unit before the slot and
 // a deficit of the capacity and one unit, which marks a bucket in debt.
 func (m *layout) decide(b balance, t uint64, want *request) (balance, result) {
-	now := m.supply(t)
+	now := m.supply.at(t)
 	b = b.refilled(now)
 	o := result{layout: m, charged: want.cost(m)}
 	if want.partial {
@@ -87,7 +87,7 @@ func (m *layout) decide(b balance, t uint64, want *request) (balance, result) {
 	o.RetryAfter = 0
 	if tooDeep {
 		o.RetryAfter = tb.Never
-		if then, ok := m.timeOf(slot.minus(want.debt(m))); ok {
+		if then, ok := m.supply.timeOf(slot.minus(want.debt(m))); ok {
 			o.RetryAfter = m.wait(t, then)
 		}
 	}

@@ -1,6 +1,7 @@
 package cas
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -37,13 +38,14 @@ func (l *Limiter[K]) Limit() tb.Limit { return l.limits.present(0).limit }
 // unless it would lose by the move: its own time is ahead of the clock, or the limit has larger
 // units.
 func (b *Bucket) SetLimit(limit tb.Limit) error {
-	return b.limits.setLimit(0, limit, b.clock.read, b.enter)
+	return b.limits.setLimit(&b.limits.one, limit, b.clock.read, b.enter)
 }
 
 // SetLimitAt is SetLimit for a caller that has already read the clock; see Limiter.AllowAt. A
 // reading before the last change counts as the reading of that change.
 func (b *Bucket) SetLimitAt(t time.Time, limit tb.Limit) error {
-	return b.limits.setLimit(0, limit, func() uint64 { return b.clock.instant(t) }, b.enter)
+	return b.limits.setLimit(
+		&b.limits.one, limit, func() uint64 { return b.clock.instant(t) }, b.enter)
 }
 
 // enter makes a cell of m, so that no cell of an era before is left, and returns m without these
@@ -63,7 +65,7 @@ func (b *Bucket) enter(m *layout, t uint64) *layout {
 		})
 		if !found { // before the first grant it is full
 			c := new(cell)
-			c.first(m, balance{time: m.supply(t)}, t)
+			c.first(m, balance{time: m.supply.at(t)}, t)
 			b.cell.CompareAndSwap(nil, c)
 		}
 	}
@@ -76,21 +78,25 @@ func (b *Bucket) enter(m *layout, t uint64) *layout {
 // Limit returns the limit of the bucket.
 func (b *Bucket) Limit() tb.Limit { return b.limits.present(0).limit }
 
-// setLimit makes l the limit of a tier at the reading that now returns. It calls
+// setLimit makes l the limit of a tier, or of all keys, at the reading that now returns. It calls
 // now under the lock, so that the readings of changes do not overtake each other. ending is called
 // with the layout whose era ends, and returns it.
 func (s *limits) setLimit(
-	tier int, l tb.Limit, now func() uint64, ending func(m *layout, t uint64) *layout,
+	tier *atomic.Pointer[layout], l tb.Limit, now func() uint64,
+	ending func(m *layout, t uint64) *layout,
 ) error {
 	if err := l.Validate(); err != nil {
 		return err
 	}
 	s.setting.Lock()
 	defer s.setting.Unlock()
-	t, m := now(), s.present(tier)
+	t, m := now(), tier.Load()
+	if m == nil {
+		panic(noLimit)
+	}
 	if l == m.limit {
 		return nil
 	}
-	s.tiers[tier].Store(ending(m, t).change(l, max(t, m.begin), s.owed.Load()))
+	tier.Store(ending(m, t).change(l, max(t, m.begin), s.owed.Load()))
 	return nil
 }

@@ -24,7 +24,7 @@ func TestCallWithAnEarlierLayoutInsertsItsKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t0, m := l.clock.read(), l.limits.present(0)
+	t0, m := l.clock.read(), l.limits.one.Load()
 	lower := tb.Limit{Capacity: capacity - 1, Tokens: 1, Per: time.Nanosecond}
 	if err := l.SetLimit(lower); err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func TestCellBelongsToOneEraOfOneTier(t *testing.T) {
 		}
 	}
 	for _, own := range layouts {
-		c := new(cell).init(own, blockOf(own.supply(firstInstant(limit))), 0)
+		c := new(cell).init(own, blockOf(own.supply.at(firstInstant(limit))), 0)
 		for _, m := range layouts {
 			_, _, _, taken := c.take(m, firstInstant(limit), 1)
 			_, peeked := c.peek(m, firstInstant(limit), 1)

@@ -36,7 +36,7 @@ func settle[H home](h H, estimate, actual float64) {
 func refund[H home](h H, t uint64, estimate, actual float64) {
 	visit(h, h.load(), t, func(m *layout, _ *cell, has balance) (balance, bool) {
 		_, units := m.beyond(actual, estimate)
-		return m.refund(has, units, m.supply(t)), true
+		return m.refund(has, units, m.supply.at(t)), true
 	})
 }
 

@@ -17,19 +17,8 @@ import (
 // a key in the table waits for it; a new key may wait while a few thousand keys are listed. Each
 // state is read when it is yielded. A key that comes or goes meanwhile may be missing.
 func (l *Limiter[K]) Snapshot() iter.Seq2[K, tb.State] {
-	type entry struct {
-		cell  *cell
-		stamp uint64
-	}
 	return func(yield func(K, tb.State) bool) {
-		cells := l.table.Values()
-		all := make([]entry, len(cells))
-		for i, c := range cells {
-			stamp, _, _ := l.evictor.Stamp(c)
-			all[i] = entry{c, stamp}
-		}
-		slices.SortFunc(all, func(a, b entry) int { return cmp.Compare(b.stamp, a.stamp) })
-		for _, e := range all {
+		for _, e := range l.byStamp() {
 			key := l.table.KeyOf(e.cell)
 			t, at := l.clock.readWall()
 			c, m, has, _, err := l.placeOf(key).lookUp(t)
@@ -41,6 +30,24 @@ func (l *Limiter[K]) Snapshot() iter.Seq2[K, tb.State] {
 			}
 		}
 	}
+}
+
+// stamped is a cell and its stamp.
+type stamped struct {
+	cell  *cell
+	stamp uint64
+}
+
+// byStamp returns the cells of the table, those with the latest stamps first.
+func (l *Limiter[K]) byStamp() []stamped {
+	cells := l.table.Values()
+	all := make([]stamped, len(cells))
+	for i, c := range cells {
+		stamp, _, _ := l.evictor.Stamp(c)
+		all[i] = stamped{c, stamp}
+	}
+	slices.SortFunc(all, func(a, b stamped) int { return cmp.Compare(b.stamp, a.stamp) })
+	return all
 }
 
 // Restore gives buckets the states that Snapshot has yielded, in this process or in another. Each
@@ -67,13 +74,13 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 		if isNaN(key) {
 			return tb.ErrInvalidKey
 		}
-		if len(l.limits.tiers) > 1 {
+		if l.limits.tiers != nil {
 			if err := l.checkTier(s.Tier); err != nil {
 				return fmt.Errorf("the state of key %v: %w", key, err)
 			}
 		}
 		m := l.restoredAt(key, s).layoutOf(nil)
-		if b := m.restored(s, l.clock.instant(s.At), t); b.missing(m.supply(t)) > 0 {
+		if b := m.restored(s, l.clock.instant(s.At), t); b.missing(m.supply.at(t)) > 0 {
 			all = append(all, entry{key, s})
 			notFull[key] = struct{}{}
 		}
@@ -92,7 +99,7 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 
 // restoredAt returns the place of a key that gets the state s.
 func (l *Limiter[K]) restoredAt(key K, s tb.State) place[K] {
-	if len(l.limits.tiers) == 1 {
+	if l.limits.tiers == nil {
 		return l.placeOf(key)
 	}
 	return place[K]{l, key, s.Tier, true}
@@ -103,7 +110,7 @@ func (l *Limiter[K]) restore(t uint64, key K, state tb.State) {
 	p, at := l.restoredAt(key, state), l.clock.instant(state.At)
 	for {
 		_, found := visit(p, p.load(), t, func(m *layout, c *cell, has balance) (balance, bool) {
-			b, now := m.restored(state, at, t), m.supply(t)
+			b, now := m.restored(state, at, t), m.supply.at(t)
 			if has.missing(now) >= b.missing(now) {
 				return has, false
 			}
@@ -115,7 +122,7 @@ func (l *Limiter[K]) restore(t uint64, key K, state tb.State) {
 		}
 		m := p.layoutOf(nil)
 		b := m.restored(state, at, t)
-		if b.deficit > m.capacity && l.limits.owe(m, b.missing(m.supply(t))) {
+		if b.deficit > m.capacity && l.limits.owe(m, b.missing(m.supply.at(t))) {
 			continue
 		}
 		_, _, result := l.table.Insert(key, t, 0, func(c *cell) uint64 {
@@ -132,10 +139,10 @@ func (l *Limiter[K]) restore(t uint64, key K, state tb.State) {
 // refilled at the present rate since, also before the limit has changed.
 func (m *layout) restored(s tb.State, at, now uint64) balance {
 	at = min(at, now)
-	supplied, _ := m.rate.times(m.begin - min(m.begin, at))
+	supplied, _ := m.supply.rate.times(m.begin - min(m.begin, at))
 	units := int64(math.Round(s.Tokens * float64(m.scale)))
 	units += int64(min(supplied.after(wide{}), mostDebt))
-	return m.balanceOfUnits(units, m.supply(max(at, m.begin)))
+	return m.balanceOfUnits(units, m.supply.at(max(at, m.begin)))
 }
 
 // readWall reads the clock, and returns the reading by the wall clock too.

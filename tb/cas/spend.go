@@ -68,7 +68,7 @@ func visit[H home](
 			if m.owns(c) || h.load() == c && c.word.Load() == word {
 				return r, true
 			}
-		case next.deficit > m.capacity && h.shared().owe(m, next.slot(m).after(m.supply(t))):
+		case next.deficit > m.capacity && h.shared().owe(m, next.slot(m).after(m.supply.at(t))):
 			// m may be forgotten: the next turn loads the layout again
 		case isSealed(word):
 			if r, ok = succeed(h, m, c, t, has, next); ok {

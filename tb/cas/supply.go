@@ -9,17 +9,32 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// supply returns S(t) = ⌊(t−from)·tokens·scale/per⌋, the number of units that have been supplied by
-// instant t. It is 0 until from. DESIGN.md §1 proves that it is exact.
-func (m *layout) supply(t uint64) wide {
-	x, _ := m.rate.times(t - min(t, m.from))
+// supply is the clock S(t) = ⌊(t−from)·tokens·scale/per⌋, the number of units that have been
+// supplied by instant t. Until from it shows 0. It is immutable. DESIGN.md §1 proves that it is
+// exact.
+type supply struct {
+	rate    ratio // units per nanosecond, at most 10⁶
+	inverse ratio // nanoseconds per unit
+	from    uint64
+}
+
+func newSupply(l tb.Limit, scale uint64) supply {
+	units := new(big.Int).SetUint64(scale)
+	units.Mul(units, big.NewInt(l.Tokens))
+	per := big.NewInt(int64(l.Per))
+	return supply{rate: newRatio(units, per), inverse: newRatio(per, units)}
+}
+
+// at returns S(t).
+func (s *supply) at(t uint64) wide {
+	x, _ := s.rate.times(t - min(t, s.from))
 	return x
 }
 
 // timeOf returns the first t ≥ from with S(t) ≥ x, and false if that t is 2⁶⁴ or more.
-func (m *layout) timeOf(x wide) (t uint64, ok bool) {
-	d, ok := m.timeFor(x)
-	t, carry := bits.Add64(m.from, d, 0)
+func (s *supply) timeOf(x wide) (t uint64, ok bool) {
+	d, ok := s.timeFor(x)
+	t, carry := bits.Add64(s.from, d, 0)
 	return t, ok && carry == 0
 }
 
@@ -29,19 +44,19 @@ func (m *layout) timeOf(x wide) (t uint64, ok bool) {
 // At rates below one unit a nanosecond, no x of 2⁶⁴ or more is ever supplied, and the product of
 // x and the inverse shows that time exactly. At higher rates the product may be too large by up
 // to 2⁻⁴⁴. Then the time is its whole part or the next nanosecond, and S decides.
-func (m *layout) timeFor(x wide) (d uint64, ok bool) {
-	if m.rate.whole == 0 {
-		whole, fraction := m.inverse.times(x.lo)
+func (s *supply) timeFor(x wide) (d uint64, ok bool) {
+	if s.rate.whole == 0 {
+		whole, fraction := s.inverse.times(x.lo)
 		if fraction > 0 {
 			whole = whole.plus(1)
 		}
 		return whole.lo, x.hi|whole.hi == 0
 	}
-	d, ok = m.inverse.timesWide(x)
+	d, ok = s.inverse.timesWide(x)
 	if !ok {
 		return 0, false
 	}
-	if y, _ := m.rate.times(d); !y.before(x) {
+	if y, _ := s.rate.times(d); !y.before(x) {
 		return d, true
 	}
 	return d + 1, d < math.MaxUint64
@@ -88,11 +103,20 @@ func (r *ratio) timesWide(x wide) (product uint64, ok bool) {
 // waitFor returns the time from now until the rate has supplied x, which it has not yet, or
 // tb.Never.
 func (m *layout) waitFor(x wide, now uint64) time.Duration {
-	d, ok := m.timeFor(x)
-	if !ok || d > m.end-m.from {
+	var d uint64
+	var ok bool
+	if m.supply.rate.whole == 0 { // timeFor, inlined by hand
+		whole, fraction := m.supply.inverse.times(x.lo)
+		_, part := bits.Sub64(0, fraction, 0)
+		d, part = bits.Add64(whole.lo, 0, part)
+		ok = x.hi|whole.hi|part == 0
+	} else {
+		d, ok = m.supply.timeFor(x)
+	}
+	if !ok || d > m.end-m.supply.from {
 		return tb.Never
 	}
-	return time.Duration(min(m.from+d-now, uint64(tb.Never)))
+	return time.Duration(min(m.supply.from+d-now, uint64(tb.Never)))
 }
 
 // wait returns the time from now to then, which is later, or tb.Never if no Duration can hold it

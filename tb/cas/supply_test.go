@@ -66,7 +66,7 @@ func TestSupplyIsExact(t *testing.T) {
 		m := newLayout(l)
 		for _, at := range instants(l, rng) {
 			want := supplyAt(l, m.scale, at)
-			if got := m.supply(at).integer(); got.Cmp(want) != 0 {
+			if got := m.supply.at(at).integer(); got.Cmp(want) != 0 {
 				t.Fatalf("limit %+v: S(%d) = %v, want %v", l, at, got, want)
 			}
 		}
@@ -84,7 +84,7 @@ func TestTimeOfIsTheFirstInstant(t *testing.T) {
 			if x.Sign() <= 0 {
 				continue
 			}
-			got, ok := m.timeOf(wideOf(x))
+			got, ok := m.supply.timeOf(wideOf(x))
 			if fits := x.Cmp(beyond) <= 0; ok != fits {
 				t.Fatalf("limit %+v: timeOf(%v) = %d, %v; want ok %v", l, x, got, ok, fits)
 			}
@@ -114,11 +114,11 @@ func TestTimeOfWithRandomLimits(t *testing.T) {
 		if x.Sign() == 0 {
 			continue
 		}
-		got, ok := m.timeOf(wideOf(x))
+		got, ok := m.supply.timeOf(wideOf(x))
 		if !ok || supplyAt(l, m.scale, got).Cmp(x) < 0 || supplyAt(l, m.scale, got-1).Cmp(x) >= 0 {
 			t.Fatalf("limit %+v: S reaches %v at %d, %v, which is not the first", l, x, got, ok)
 		}
-		if got := m.supply(at).integer(); got.Cmp(x) != 0 {
+		if got := m.supply.at(at).integer(); got.Cmp(x) != 0 {
 			t.Fatalf("limit %+v: S(%d) = %v, want %v", l, at, got, x)
 		}
 	}
@@ -143,7 +143,7 @@ func TestUnitsBetweenInstantsAreExact(t *testing.T) {
 					want.SetUint64(math.MaxUint64)
 					most++
 				}
-				if got := m.supply(at).after(m.supply(start)); got != want.Uint64() {
+				if got := m.supply.at(at).after(m.supply.at(start)); got != want.Uint64() {
 					t.Fatalf("limit %+v: %d units from %d to %d, want %v", l, got, start, at, want)
 				}
 			}

@@ -33,6 +33,7 @@ func NewTiered[K comparable](
 	if err != nil {
 		return nil, err
 	}
+	l.limits.one.Store(nil)
 	l.limits.tiers = make([]atomic.Pointer[layout], len(limits))
 	for i, limit := range limits {
 		m, err := newTier(i, limit, l.clock.firstInstant)
@@ -53,7 +54,7 @@ func newTier(tier int, limit tb.Limit, firstInstant uint64) (*layout, error) {
 	m.owner = uint64(tier)
 	m.end = endOf(firstInstant)
 	if per := uint64(limit.Per); per <= firstInstant {
-		m.from = firstInstant % per // the first reading is after whole periods
+		m.supply.from = firstInstant % per // the first reading is after whole periods
 	}
 	return &m, nil
 }
@@ -65,7 +66,7 @@ func (l *Limiter[K]) SetTier(tier int, limit tb.Limit) error {
 		return err
 	}
 	stays := func(m *layout, _ uint64) *layout { return m }
-	return l.limits.setLimit(tier, limit, l.clock.read, stays)
+	return l.limits.setLimit(l.limits.tier(tier), limit, l.clock.read, stays)
 }
 
 // checkTier returns an error if the tier does not exist. A limiter of New has tier 0.

@@ -44,6 +44,7 @@ func expose(c registry.Config) (registry.Limiter, error) {
 // expose labels the variables of s. Only SetLimit uses the deepest debt. If no call changes the
 // limit, it is so deep that no call has to record its own.
 func (s *limits) expose(setsLimit bool) {
+	s.one.Label("layout")
 	for i := range s.tiers {
 		s.tiers[i].Label(fmt.Sprint("layout of tier ", i))
 	}
