@@ -27,7 +27,8 @@ import (
 //     than 64 changes without a use.
 //
 // The limiter remembers the last 64 limits, and older ones while a bucket that was last used under
-// them may lack tokens: DESIGN.md §10 has the rule. Each takes about 300 bytes.
+// them may lack tokens: DESIGN.md §10 has the rule. Each takes about 200 bytes, and the next call on
+// a bucket goes through those that the bucket has missed.
 func (l *Limiter[K]) SetLimit(limit tb.Limit) error { return l.SetTier(0, limit) }
 
 // Limit returns the limit of all keys, or of tier 0 if there are several.
