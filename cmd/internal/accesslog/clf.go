@@ -120,7 +120,7 @@ func (rec *Record) setOrigin(b []byte) bool {
 	}
 	rec.Peer, rec.User = emptyIfDash(peer), emptyIfDash(user)
 	return ok && len(peer) > 0 && peer[0] != ',' && len(user) > 0 && isClient(peer) &&
-		(string(ident) == "-" || isAddr(peer) || isList(peer))
+		(string(ident) == "-" || len(ident) > 0 && (isAddr(peer) || isList(peer)))
 }
 
 // cutList cuts off the first field. A field that ends with a comma continues in the next
