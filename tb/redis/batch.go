@@ -71,7 +71,7 @@ func (l *shared) join(c *call) (alone bool, err error) {
 		q = s.queues[p.key]
 	}
 	meets := s.flushes > 0
-	alone = !meets && !s.met && c.deadline == c.timeout && l.link.isCalm()
+	alone = !meets && !s.met && c.deadline == c.timeout && l.isCalm()
 	s.met = meets
 	if q == nil {
 		q = queuePool.Get().(*queue)

@@ -71,7 +71,7 @@ func TestLoneCallIsSentByItsCaller(t *testing.T) {
 		l.link.fail()
 		call(t.Context(), "a call after a failure", false)
 		past := time.Now().Add(-calm)
-		l.link.failed.Store(&past)
+		l.failed.Store(&past)
 		call(t.Context(), "a call long after a failure", true)
 		if n := l.Stats().Granted; n != uint64(calls) {
 			t.Errorf("%d calls granted, want %d", n, calls)
@@ -90,7 +90,7 @@ func TestLoneCallEndsAtItsTimeout(t *testing.T) {
 	l := newLimiter(t, client, slow, WithTimeout(20*time.Millisecond))
 	pause(t, dial(t, s))
 	for l.Stats().Opened == 0 {
-		l.link.failed.Store(nil)
+		l.failed.Store(nil)
 		if d, err := l.Allow(t.Context(), "a"); err != nil || d.Allowed {
 			t.Fatalf("%+v, %v, want a refusal", d, err)
 		}

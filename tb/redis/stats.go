@@ -114,7 +114,7 @@ func (l *Limiter) Stats() Stats {
 		Granted: c.granted.Load(), Refused: c.refused.Load(), Failed: make(map[Cause]uint64),
 		RefusedLocally: uint64(c.denied.Value()), Policy: l.policy,
 		PolicyGranted: c.policyGranted.Load(), PolicyRefused: c.policyRefused.Load(),
-		Abandoned: c.abandoned.Load(), Leased: c.leased.Load(), ServerStats: l.link.stats(),
+		Abandoned: c.abandoned.Load(), Leased: c.leased.Load(), ServerStats: l.stats(),
 	}
 	s.Reservations, s.Cancellations = c.reservations.Load(), c.cancellations.Load()
 	s.UnpaidTokens = c.unpaid.sum()
