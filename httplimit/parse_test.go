@@ -1,7 +1,6 @@
 package httplimit
 
 import (
-	"net/http"
 	"os"
 	"reflect"
 	"regexp"
@@ -117,13 +116,13 @@ func TestParseExamplesOfTheDocumentation(t *testing.T) {
 		t.Fatal(err)
 	}
 	blocks := regexp.MustCompile("(?s)```json\n(.*?)```").FindAllSubmatch(text, -1)
-	if len(blocks) < 8 {
+	if len(blocks) < 7 {
 		t.Fatalf("%d blocks", len(blocks))
 	}
 	for _, b := range blocks {
 		p, err := ParsePolicy(b[1])
 		if err == nil {
-			_, err = New(p, WithExtractor("tenant", func(*http.Request) string { return "" }))
+			_, err = New(p)
 		}
 		if err != nil {
 			t.Errorf("%s\n%v", b[1], err)
