@@ -2,6 +2,7 @@ package accesslog
 
 import (
 	"bytes"
+	"net/netip"
 
 	"github.com/seed-181794aa/ratelimit/internal/clientaddr"
 )
@@ -91,6 +92,9 @@ func indexEndOfTime(line []byte) int {
 	return quote - 2
 }
 
+// ephemeral is the first port that clients have in most systems.
+const ephemeral = 1 << 15
+
 // setOrigin sets the peer, the user and perhaps the host from the fields before the time:
 //
 //	peer ident user                     Common Log Format
@@ -106,7 +110,8 @@ func (rec *Record) setOrigin(b []byte) bool {
 	peer, rest := cutList(b)
 	ident, user, ok := bytes.Cut(rest, space)
 	if string(ident) != "-" && isPeer(ident, user) {
-		if isList(peer) || isAddr(peer) && !isAddressAndPort(peer) {
+		server, err := netip.ParseAddrPort(string(peer))
+		if isList(peer) || isAddr(peer) && (err != nil || server.Port() >= ephemeral) {
 			return false
 		}
 		host := withoutPort(bytes.Trim(peer, `"`))
@@ -149,15 +154,4 @@ func isPeer(second, rest []byte) bool {
 func isAddr(b []byte) bool {
 	_, ok := clientaddr.Parse(string(b))
 	return ok
-}
-
-// isAddressAndPort reports whether an address has a port on which a server may listen. The port of
-// a client is one of the ephemeral ports, from 32768 on in most systems.
-func isAddressAndPort(b []byte) bool {
-	host := withoutPort(b)
-	if len(host) == len(b) || !isAddr(host) || bytes.IndexByte(host, ':') >= 0 && b[0] != '[' {
-		return false
-	}
-	port := b[len(host)+1:]
-	return len(port) > 0 && len(port) <= 5 && parseDigits(port) < 1<<15
 }

@@ -153,14 +153,12 @@ func (f *fields) text(field int) []byte {
 // server logs of something else than HTTP.
 func splitTarget(b []byte) target {
 	switch {
-	case len(b) == 0 || b[0] == '/':
-		return splitURI(b)
-	case bytes.IndexByte(b, ' ') >= 0:
+	case bytes.IndexByte(b, '/') < 0 && string(b) != "*":
+		return target{}
+	case b[0] != '/' && bytes.IndexByte(b, ' ') >= 0:
 		return splitRequest(b)
-	case bytes.IndexByte(b, '/') >= 0 || string(b) == "*":
-		return splitURI(b)
 	}
-	return target{}
+	return splitURI(b)
 }
 
 const wantTime = "want epoch seconds or milliseconds, RFC 3339 with its zone," +

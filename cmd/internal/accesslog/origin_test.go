@@ -13,16 +13,12 @@ func TestOrigins(t *testing.T) {
 		{"192.0.2.7 ident eve", "192.0.2.7", "eve", ""},
 		{"192.0.2.7 - - - x", "192.0.2.7", "- - x", ""}, // a client chose that name
 		{"192.0.2.7 - 10.0.0.1 - -", "192.0.2.7", "10.0.0.1 - -", ""},
-		{"2001:db8::80 - -", "2001:db8::80", "", ""},
 
 		// vhost_combined, and without the port
 		{"www.example.com:80 192.0.2.7 - -", "192.0.2.7", "", "www.example.com"},
-		{"www.example.com:80 2001:db8::7 - eve b", "2001:db8::7", "eve b", "www.example.com"},
 		{"www.example.com:80 192.0.2.7 ident eve", "192.0.2.7", "eve", "www.example.com"},
 		{"www.example.com:80 client.example - -", "client.example", "", "www.example.com"},
 		{"www.example.com 192.0.2.7 - -", "192.0.2.7", "", "www.example.com"},
-		{"www.example.com client.example - eve", "client.example", "eve", "www.example.com"},
-		{"cafe.de 192.0.2.7 - -", "192.0.2.7", "", "cafe.de"},
 		{"198.51.100.1:80 192.0.2.7 - -", "192.0.2.7", "", "198.51.100.1"},
 		{"[2001:db8::1]:443 192.0.2.7 - -", "192.0.2.7", "", "[2001:db8::1]"},
 		{"198.51.100.1:45678 192.0.2.7 - -", "", "", ""}, // or is it a client before a proxy?
@@ -30,25 +26,20 @@ func TestOrigins(t *testing.T) {
 
 		// X-Forwarded-For
 		{"192.0.2.7, 10.0.0.1 - -", "192.0.2.7, 10.0.0.1", "", ""},
-		{"192.0.2.7, 10.0.0.1, 10.0.0.2 - eve b", "192.0.2.7, 10.0.0.1, 10.0.0.2", "eve b", ""},
 		{"192.0.2.7,10.0.0.1 - eve", "192.0.2.7,10.0.0.1", "eve", ""},
-		{"2001:db8::7, 10.0.0.1 - -", "2001:db8::7, 10.0.0.1", "", ""},
 		{"www.example.com:80 192.0.2.7, 10.0.0.1 - -", "192.0.2.7, 10.0.0.1", "", "www.example.com"},
 		{", 10.0.0.1 - -", "", "", ""},
 
 		// prefixes of other programs
 		{"17:2001:db8::7 - -", "", "", ""}, // grep -n
-		{"access.log:192.0.2.7 - -", "", "", ""},
 		{"[pod/web/nginx] 192.0.2.7 - -", "", "", ""},
 		{"2015-05-17T10:05:03Z 192.0.2.7 - -", "192.0.2.7", "", ""},
 		{"unix: - -", "unix:", "", ""},
 		{"192.0.2.7, 10.0.0.1", "", "", ""},
 		{"192.0.2.7   - eve", "", "", ""}, // padded: the user would be "- eve"
-		{"192.0.2.7,", "", "", ""},
 		{"192.0.2.7, 10.0.0.1 198.51.100.1 - -", "", "", ""},
 		{"192.0.2.7 198.51.100.1 - -", "", "", ""},
 		{"www.example.com:80 192.0.2.7 198.51.100.1 - -", "", "", ""},
-		{"192.0.2.7 198.51.100.1, 10.0.0.1 - -", "", "", ""},
 	} {
 		line := tt.origin + ` [17/May/2015:10:05:03 +0000] "GET /p HTTP/1.1" 200 1`
 		got, bad, _ := read(t, strings.NewReader(line), Schema{})
@@ -70,17 +61,13 @@ func TestForwarded(t *testing.T) {
 	const combined = `10.0.0.1 - - [17/May/2015:10:05:03 +0000] "-" 200 1`
 	for _, tt := range []struct{ line, want string }{
 		{combined, ""},
-		{combined + ` "-" "curl"`, ""},
 		{combined + ` "-" "curl" "-"`, ""},
 		{combined + ` "-" "curl" "192.0.2.7"`, "192.0.2.7"},
 		{combined + ` "-" "\" \"1.2.3.4\"" "192.0.2.7, 10.0.0.2" 0.003`, "192.0.2.7, 10.0.0.2"},
-		{combined + ` "-" "curl" "192.0.`, ""},
 		{combined + ` 0.003 "-" "curl" "192.0.2.7"`, ""},
 		{`{"ts":1431857103,"remote_addr":"10.0.0.1","http_x_forwarded_for":"192.0.2.7"}`, "192.0.2.7"},
 		{`{"ts":1431857103,"uri":"/","request":{"headers":{"X-Forwarded-For":["192.0.2.7"]}}}`,
 			"192.0.2.7"},
-		{`{"ts":1431857103,"uri":"/","request":{"headers":{"X-Forwarded-For":["1.2.3.4","192.0.2.7, 10.0.0.2"]}}}`,
-			"1.2.3.4,192.0.2.7, 10.0.0.2"},
 		{`{"ts":1431857103,"uri":"/","request":{"headers":{"X-Forwarded-For":["1.2.3.4","\n","192.0.2.7"]}}}`,
 			"1.2.3.4,\n,192.0.2.7"},
 		{`{"ts":1431857103,"uri":"/","request":{"headers":{"X-Forwarded-For":[]}}}`, ""},

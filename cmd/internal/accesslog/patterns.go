@@ -2,6 +2,7 @@ package accesslog
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -53,7 +54,7 @@ var patterns = []struct {
 // strict has the variables whose values have one form. They tell the patterns apart.
 var strict = map[string]func(b []byte) bool{
 	"word":   func(b []byte) bool { return len(b) > 0 && bytes.IndexByte(b, ' ') < 0 },
-	"number": isDecimal,
+	"number": func(b []byte) bool { return len(b) > 0 && consistsOf(b, "0123456789.-+") },
 	"owner":  func(b []byte) bool { return len(b) == 64 && consistsOf(b, "0123456789abcdef") },
 	"status": func(b []byte) bool {
 		return isStatus(b) || string(b) == "0" || string(b) == "-1"
@@ -66,22 +67,8 @@ var strict = map[string]func(b []byte) bool{
 			isClient(withoutPort(b))
 	},
 	"type": func(b []byte) bool {
-		switch string(b) {
-		case "http", "https", "h2", "grpcs", "ws", "wss":
-			return true
-		}
-		return false
+		return slices.Contains([]string{"http", "https", "h2", "grpcs", "ws", "wss"}, string(b))
 	},
-}
-
-// isDecimal reports whether b has only digits, signs and points, and is not empty.
-func isDecimal(b []byte) bool {
-	for _, c := range b {
-		if (c < '0' || c > '9') && c != '.' && c != '-' && c != '+' {
-			return false
-		}
-	}
-	return len(b) > 0
 }
 
 // consistsOf reports whether b has no other bytes than these.

@@ -17,9 +17,6 @@ const MaxLine = 128 << 10
 // voters is how many lines at the beginning of a log choose its format.
 const voters = 100
 
-// byteOrderMark precedes UTF-8 in files of some Windows programs.
-const byteOrderMark = "\ufeff"
-
 // excerpt is how many bytes of a malformed line an error quotes.
 const excerpt = 60
 
@@ -36,7 +33,7 @@ type Reader struct {
 }
 
 // NewReader returns a Reader of the log r. The name appears in errors. A log that begins
-// like a gzip or bzip2 file is unpacked. A byte order mark is skipped.
+// like a gzip or bzip2 file is unpacked.
 //
 // When ctx is done, reading ends with its error, even during a Read of r that blocks. The
 // Read goes on in the background until it returns, so the caller must not use r again. The
@@ -51,14 +48,12 @@ func NewReader(ctx context.Context, name string, r io.Reader, s Schema) (*Reader
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	lines := bufio.NewReaderSize(plain, MaxLine)
-	if mark, _ := lines.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
-		_, _ = lines.Discard(len(mark)) // cannot fail after Peek
-	}
+	_, _ = lines.Peek(1) // which fills the buffer
 	begin, _ := lines.Peek(lines.Buffered())
 	whole := bytes.Split(begin, []byte{'\n'})
 	whole = whole[:min(len(whole)-1, voters)]
 	for i := range whole {
-		whole[i] = trimLine(whole[i])
+		whole[i] = bytes.TrimSuffix(whole[i], []byte{'\r'})
 	}
 	err = detector.choose(slices.DeleteFunc(whole, isBlank)...)
 	if errors.Is(err, errTwoFormats) {
@@ -120,17 +115,6 @@ func isBlank(line []byte) bool {
 	return len(line) == 0 || line[0] <= ' ' && len(bytes.TrimSpace(line)) == 0
 }
 
-// trimLine returns a line without a carriage return, and without the NUL bytes in front of it: a
-// file that was truncated under its server begins with them, and a file may end with them after a
-// crash.
-func trimLine(line []byte) []byte {
-	line = bytes.TrimSuffix(line, []byte{'\r'})
-	if len(line) > 0 && line[0] == 0 {
-		line = bytes.TrimLeft(line, "\x00")
-	}
-	return line
-}
-
 // readLine returns the next line without its end.
 // For a line that is too long it returns ErrTooLong and the first bytes.
 func (r *Reader) readLine() ([]byte, error) {
@@ -154,7 +138,8 @@ func (r *Reader) readLine() ([]byte, error) {
 		return nil, fmt.Errorf("%s: reading line %d: %w", r.name, r.line+1, err)
 	}
 	r.line++
-	return trimLine(bytes.TrimSuffix(line, []byte{'\n'})), err
+	line = bytes.TrimSuffix(line, []byte{'\n'})
+	return bytes.TrimSuffix(line, []byte{'\r'}), err
 }
 
 // lineError returns err as an error of the current line.

@@ -21,36 +21,6 @@ func clients(requests []request) (ips []string) {
 	return ips
 }
 
-func TestByteOrderMarkIsPassedOver(t *testing.T) {
-	const mark = "\xef\xbb\xbf"
-	for _, tt := range []struct {
-		name, log, want string
-		bad             int
-	}{
-		{"common", mark + line("a"), "[a]", 0},
-		{"JSON", mark + `{"ts":1431857103,"ip":"a"}`, "[a]", 0},
-		{"gzip", string(zipped(t, mark+line("a"))), "[a]", 0},
-		{"only at the start", mark + mark + line("a"), "[]", 1},
-		{"nothing else", mark, "[]", 0},
-		{"half of one", mark[:2], "[]", 1},
-	} {
-		got, bad, _ := read(t, strings.NewReader(tt.log), Schema{})
-		if fmt.Sprint(clients(got)) != tt.want || len(bad) != tt.bad {
-			t.Errorf("%s: got %q, malformed %v", tt.name, clients(got), bad)
-		}
-	}
-}
-
-// A file that was truncated under its server begins with NUL bytes, and one that a crash cut off
-// may end with them.
-func TestNULBytesArePassedOver(t *testing.T) {
-	const nul = "\x00\x00\x00"
-	got, bad, _ := read(t, strings.NewReader(nul+line("a")+"\n"+line("b")+"\n"+nul), Schema{})
-	if fmt.Sprint(clients(got)) != "[a b]" || len(bad) != 0 {
-		t.Errorf("got %v, malformed %v", got, bad)
-	}
-}
-
 func TestMalformedLinesAreNumbered(t *testing.T) {
 	log := line("a") + "\r\n\r\n\nbroken\n" + line("b") + "\n\xff\n" + line("c")
 	got, bad, _ := read(t, strings.NewReader(log), Schema{})
@@ -62,19 +32,6 @@ func TestMalformedLinesAreNumbered(t *testing.T) {
 	}
 	if want := `a.log:4: ` + errOrigin.Error() + `: "broken"`; bad[0].Error() != want {
 		t.Errorf("got %q, want %q", bad[0], want)
-	}
-}
-
-// The first valid line decides the format. A later line in another format is malformed.
-func TestFormatIsThatOfTheFile(t *testing.T) {
-	const jsonLine = `{"ts":1431857103,"ip":"j"}`
-	got, bad, format := read(t, strings.NewReader("{\n"+line("a")+"\n"+jsonLine), Schema{})
-	if fmt.Sprint(clients(got)) != "[a]" || len(bad) != 2 || format != Common {
-		t.Errorf("got %v, malformed %v, format %q", got, bad, format)
-	}
-	got, bad, format = read(t, strings.NewReader("x\n"+jsonLine+"\n"+line("a")), Schema{})
-	if fmt.Sprint(clients(got)) != "[j]" || len(bad) != 2 || format != JSON {
-		t.Errorf("got %v, malformed %v, format %q", got, bad, format)
 	}
 }
 

@@ -9,7 +9,8 @@ import (
 // Schema describes what to read of a log.
 type Schema struct {
 	// Names maps "time", "ip" (the peer), "forwarded", "user", "host", "uri", "size" and "agent" to
-	// the field that holds it, in the formats that name their fields: JSON, logfmt and LogFormat. Without a name, the usual fields of the format hold it. In JSON, a path names
+	// the field that holds it, in the formats that name their fields: JSON, logfmt and LogFormat.
+	// Without a name, the usual fields of the format hold it. In JSON, a path names
 	// a field in a nested object: "request.headers.X-Api-Key". The first element of an array
 	// counts, but an array of addresses is a list.
 	Names map[string]string
