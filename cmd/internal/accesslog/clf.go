@@ -60,7 +60,7 @@ func (p *clfParser) parse(line []byte, rec *Record) (Format, error) {
 
 // parseOrigin parses the fields before the request, and returns the rest of the line.
 func (p *clfParser) parseOrigin(line []byte, rec *Record) (rest []byte, err error) {
-	end := indexEndOfTime(line)
+	end := bytes.Index(line, endOfTime)
 	if end < 0 {
 		return nil, errOrigin
 	}
@@ -81,15 +81,6 @@ func (p *clfParser) parseOrigin(line []byte, rec *Record) (rest []byte, err erro
 		return nil, errClient
 	}
 	return line[end+len("]"):], nil
-}
-
-// indexEndOfTime returns the index of the first endOfTime in a line, or -1.
-func indexEndOfTime(line []byte) int {
-	quote := bytes.IndexByte(line, '"') // nearly always its end, and found in less time
-	if quote < 2 || line[quote-2] != ']' || line[quote-1] != ' ' {
-		return bytes.Index(line, endOfTime)
-	}
-	return quote - 2
 }
 
 // ephemeral is the first port that clients have in most systems.

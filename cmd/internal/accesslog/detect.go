@@ -38,7 +38,7 @@ type reading struct {
 }
 
 // wantFormat are the formats that are detected.
-const wantFormat = "Common or Combined Log Format, JSON lines, logfmt, HAProxy, AWS ALB, ELB or S3," +
+const wantFormat = "Common or Combined Log Format, JSON lines, logfmt, HAProxy, AWS ALB or S3," +
 	" Envoy, Istio or APISIX, each perhaps in the lines of syslog, Docker or Kubernetes;" +
 	" --format reads others"
 

@@ -49,6 +49,7 @@ func newFields(s Schema, usual candidates) fields {
 	if _, ok := s.Names["time"]; ok {
 		f.oldest = 0
 	}
+	_, f.time.local = s.Names["date"] // which has no zone
 	n := 0
 	add := func(paths ...string) {
 		f.first = append(f.first, n)
@@ -110,17 +111,15 @@ func (f *fields) fillTime(rec *Record) (err error) {
 		if text = emptyIfDash(text); len(text) == 0 {
 			continue
 		}
-		var ok bool
 		if day != nil {
-			rec.Time, ok = dateAndTime(day, text)
-		} else if rec.Time, ok = f.time.any(text); rec.Time < f.oldest {
-			ok = false
+			text = slices.Concat(day, space, text)
 		}
-		if ok {
+		var ok bool
+		if rec.Time, ok = f.time.any(text); ok && rec.Time >= f.oldest {
 			return nil
 		}
 		if errors.Is(err, errNoTime) {
-			err = fmt.Errorf("time %.60q: %w", bytes.TrimSpace(slices.Concat(day, space, text)), errBadTime)
+			err = fmt.Errorf("time %.60q: %w", text, errBadTime)
 		}
 	}
 	return err

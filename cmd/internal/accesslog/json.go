@@ -16,10 +16,6 @@ type jsonParser struct {
 	hint string // how to name the fields of the first object that lacks some
 }
 
-// maxNested is how many objects and arrays a line may have: the library calls itself for each that
-// is in another one.
-const maxNested = 10_000
-
 var (
 	errObject = &lack{0, "want one JSON object a line"}
 	errJSON   = &lack{5, "want one JSON object a line"}
@@ -28,10 +24,6 @@ var (
 func (p *jsonParser) parse(line []byte, rec *Record) (Format, error) {
 	if line = bytes.TrimSpace(line); len(line) == 0 || line[0] != '{' {
 		return Undetected, errObject
-	}
-	if len(line) > maxNested &&
-		bytes.Count(line, []byte{'{'})+bytes.Count(line, []byte{'['}) > maxNested {
-		return Undetected, errJSON
 	}
 	if !gjson.ValidBytes(line) {
 		if line = mend(line); !gjson.ValidBytes(line) {

@@ -11,8 +11,8 @@ import (
 //
 //   - HAProxy, option httplog and httpslog: https://docs.haproxy.org/dev/configuration.html#8.2.3.
 //     It writes #22 for a quote. syslog may cut the line off in the request.
-//   - AWS Application and Classic Load Balancer: docs.aws.amazon.com/elasticloadbalancing/latest/
-//     application/load-balancer-access-logs.html and classic/access-log-collection.html
+//   - AWS Application Load Balancer: docs.aws.amazon.com/elasticloadbalancing/latest/application/
+//     load-balancer-access-logs.html
 //   - Amazon S3: docs.aws.amazon.com/AmazonS3/latest/userguide/LogFormat.html
 //   - Envoy: https://www.envoyproxy.io/docs/envoy/latest/configuration/observability/access_log/usage.
 //     It has no peer, and has appended it to X-Forwarded-For if it uses the remote address.
@@ -31,9 +31,6 @@ var patterns = []struct {
 			` $status $bytes_sent $text "$request`, false},
 	{ALB, "AWS ALB",
 		`$type $time_iso8601 $word $peer_port $word $number $number $number $status $word $number` +
-			` $bytes_sent "$request" "$http_user_agent"`, false},
-	{ELB, "AWS ELB",
-		`$time_iso8601 $word $peer_port $word $number $number $number $status $word $number` +
 			` $bytes_sent "$request" "$http_user_agent"`, false},
 	{S3, "Amazon S3",
 		`$owner $word [$time_local] $remote_addr $remote_user $word $word $word "$request"` +

@@ -12,7 +12,7 @@ const Unknown = -1
 // field) is empty. The slices are valid until the next record is read.
 type Record struct {
 	// Time is the time of the line in nanoseconds since 1970 UTC, not negative: the start of
-	// the request in Apache, HAProxy, Envoy, Traefik, ELB and S3, its end in nginx, Caddy and ALB.
+	// the request in Apache, HAProxy, Envoy, Traefik and S3, its end in nginx, Caddy and ALB.
 	Time int64
 	// Peer is the peer of the connection as logged: an address, an address and a port, or
 	// a host name. Where the log has an X-Forwarded-For list instead, it is the list.
@@ -76,7 +76,6 @@ const (
 	Logfmt     Format = "logfmt"
 	HAProxy    Format = "haproxy"
 	ALB        Format = "alb"
-	ELB        Format = "elb"
 	Envoy      Format = "envoy"
 	Istio      Format = "istio"
 	S3         Format = "s3"

@@ -26,7 +26,6 @@ var lines = []struct {
 	{"logfmt", Schema{}, logfmtLine, "Mozilla/5.0 (X)"},
 	{"HAProxy", Schema{}, haproxyLine, ""},
 	{"ALB", Schema{}, albLine, "curl/7.46.0"},
-	{"ELB", Schema{}, elbLine, "curl/7.38.0"},
 	{"Envoy", Schema{}, envoyLine, "nsq2http"},
 	{"Istio", Schema{}, istioLine, "curl/7.73.0-DEV"},
 	{"S3", Schema{}, s3Line, ""},

@@ -73,12 +73,6 @@ func parseTime(b []byte, layouts ...string) (ns int64, ok bool) {
 	return 0, false
 }
 
-// dateAndTime parses "2015-05-17" and "10:05:03", perhaps with a fraction of a second, in UTC.
-func dateAndTime(date, clock []byte) (ns int64, ok bool) {
-	var both [32]byte
-	return parseTime(append(append(append(both[:0], date...), ' '), clock...), time.DateTime)
-}
-
 // epoch parses a number since 1970, such as "1431857103.123" or "1431857103123", to the microsecond.
 // Its size decides the unit: seconds below 10¹¹ (the year 5138), milliseconds from there (1973),
 // microseconds from 10¹⁴ and nanoseconds from 10¹⁷.

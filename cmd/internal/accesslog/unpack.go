@@ -28,7 +28,7 @@ func unpack(in *bufio.Reader) (io.Reader, error) {
 			" zstd -dc, xz -dc or unzip -p")
 	case is("\xff\xfe"), is("\xfe\xff"), len(begin) > 1 && begin[0] != 0 && begin[1] == 0:
 		return nil, errors.New("UTF-16, as PowerShell writes: want UTF-8, such as from" +
-			" iconv -f UTF-16 -t UTF-8, or from Out-File -Encoding utf8")
+			" iconv -f UTF-16 -t UTF-8")
 	}
 	return in, nil
 }
