@@ -2,7 +2,6 @@ package replay
 
 import (
 	"fmt"
-	"net/netip"
 	"strings"
 	"testing"
 )
@@ -19,8 +18,9 @@ func TestRequestsBehindAProxy(t *testing.T) {
 		peers []string
 		flag  string // empty for no hint
 	}{
-		{"one proxy", []string{"172.18.0.1"}, "172.16.0.0/12"},
-		{"two side by side", []string{"10.0.0.2", "10.0.0.3"}, "10.0.0.0/8"},
+		{"one proxy", []string{"172.18.0.1"}, "172.18.0.1/32"},
+		{"IPv6", []string{"fd00::1"}, "fd00::/64"},
+		{"two side by side", []string{"10.0.0.2", "10.0.0.3"}, "10.0.0.2/32,10.0.0.3/32"},
 		{"clients of an intranet", many, ""},
 		{"few requests", []string{"172.18.0.1", "192.0.2.1", "192.0.2.2"}, ""},
 		{"no proxy", []string{"192.0.2.1"}, ""},
@@ -44,8 +44,8 @@ func TestRequestsBehindAProxy(t *testing.T) {
 			if tt.flag == "" {
 				continue
 			}
-			o.Trusted = append(o.Trusted, netip.MustParsePrefix(tt.flag))
-			if rep := replay(t, o, in).Report; rep.Keys != 50 || rep.Clients != (Clients{}) {
+			o.Trusted = append(o.Trusted, networks(t, strings.Split(tt.flag, ",")...)...)
+			if rep := replay(t, o, in).Report; rep.Keys != 50 || rep.Clients.Private > 0 {
 				t.Errorf("%s: with the flag %d keys, %+v", tt.name, rep.Keys, rep.Clients)
 			}
 		}

@@ -117,11 +117,10 @@ func nginxConfig(plan []PathLimit, o *Options, clients uint64) string {
 // room for 8,000 states of 128 bytes.
 func zoneMegabytes(clients uint64) uint64 { return 1 + clients/4000 }
 
-// export returns what --export prints, or why there is nothing to print, and the usual name of the
-// file.
-func (rep *Report) export() (text, file string, err error) {
+// printExport prints what --export asks for. The error says why there is nothing to print.
+func (rep *Report) printExport(stdout io.Writer) error {
 	o := rep.options
-	why := ""
+	var why, text string
 	switch {
 	case rep.Requests == 0:
 		why = "the log has no request"
@@ -132,24 +131,19 @@ func (rep *Report) export() (text, file string, err error) {
 	case o.Export == "policy" && rep.Limit.Policy == nil:
 		why = rep.Limit.NoPolicy
 	case o.Export == "policy":
-		return bundle(rep.Suggestion.plan(rep.Limit)), "policy.json", nil
+		text = bundle(rep.Suggestion.plan(rep.Limit))
 	case !slices.Equal(o.Keys, []string{"ip"}) || o.Cost.constant != 1:
 		why = "it needs --key ip and --cost 1"
 	case o.Export == "caddy":
-		return caddyfile(rep.Suggestion.plan(rep.Limit), o), "Caddyfile", nil
+		text = caddyfile(rep.Suggestion.plan(rep.Limit), o)
 	case o.IPv6Prefix%8 != 0:
 		why = "it needs whole bytes in --ipv6-prefix, such as 48, 56 or 64"
 	default:
-		return nginxConfig(rep.Suggestion.plan(rep.Limit), o, rep.Keys), "nginx.conf", nil
+		text = nginxConfig(rep.Suggestion.plan(rep.Limit), o, rep.Keys)
 	}
-	return "", "", fmt.Errorf("%s, so there is nothing for --export %s", why, o.Export)
-}
-
-// printExport prints what --export asks for.
-func (rep *Report) printExport(stdout io.Writer) error {
-	text, _, err := rep.export()
-	if err == nil {
-		_, err = fmt.Fprintln(stdout, text)
+	if why != "" {
+		return fmt.Errorf("%s, so there is nothing for --export %s", why, o.Export)
 	}
+	_, err := fmt.Fprintln(stdout, text)
 	return err
 }

@@ -67,19 +67,16 @@ func parseDecimal(s string) (*big.Rat, bool) {
 	return new(big.Rat).SetString(s)
 }
 
-// parsePeriod parses a unit, or a duration such as 24h or 1h30m.
+// parsePeriod parses a unit, or a duration such as 24h or 1h30m. A day has 24 hours.
 func parsePeriod(s string) (time.Duration, bool) {
-	if d, ok := units[s]; ok {
-		return d, true
+	if s == "d" {
+		return day, true
 	}
 	d, err := time.ParseDuration(s)
+	if err != nil {
+		d, err = time.ParseDuration("1" + s)
+	}
 	return d, err == nil && d > 0
-}
-
-// units are the periods that need no number. A day has 24 hours.
-var units = map[string]time.Duration{
-	"ns": time.Nanosecond, "us": time.Microsecond, "ms": time.Millisecond,
-	"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour,
 }
 
 // Cost is the number of tokens that a request takes: a constant, the size of the response in bytes,

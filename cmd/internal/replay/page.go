@@ -43,7 +43,7 @@ type page struct {
 	Script   template.JS
 	Log      string
 	Answer   []string
-	Use      []step // and files
+	Use      []step // and the policy
 	Curve    *curve // nil if there is no suggestion
 	Time     timeTable
 	Head     []string // of the table of clients
@@ -71,18 +71,13 @@ func (res *Result) WriteHTML(w io.Writer) error {
 	return pageTemplate.Execute(w, p)
 }
 
-// use returns what to do next, and the files of a suggested limit.
+// use returns what to do next, and the policy of a suggested limit.
 func (rep *Report) use() (all []step) {
 	if all = rep.steps(); len(all) > 0 {
 		all = all[1:] // which is this page
 	}
 	if l := rep.Limit; l != nil && l.Policy != nil {
 		all = append(all, step{"policy.json", policyText(l.Policy)})
-	}
-	if rep.options.Export != "" {
-		if text, file, err := rep.export(); err == nil {
-			all = append(all, step{file + ", as exported", text})
-		}
 	}
 	return all
 }

@@ -2,7 +2,6 @@ package replay
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"html"
 	"regexp"
@@ -127,21 +126,6 @@ func TestThePageOfNothing(t *testing.T) {
 				t.Errorf("no %q in %s", want, page)
 			}
 		}
-	}
-}
-
-// The page has what --export prints, to be copied.
-func TestThePageHasTheExport(t *testing.T) {
-	o := suggestOptions(t, "1%", "")
-	o.Export = "nginx"
-	res := drawn(t, o, sampled(6000))
-	var page, want strings.Builder
-	if err := errors.Join(res.WriteHTML(&page), res.Report.printExport(&want)); err != nil {
-		t.Fatal(err)
-	}
-	if text := html.UnescapeString(page.String()); !strings.Contains(text, ">nginx.conf, as exported<") ||
-		!strings.Contains(text, ">"+strings.TrimSpace(want.String())+"</pre>") {
-		t.Errorf("no %q in\n%s", &want, text)
 	}
 }
 

@@ -49,7 +49,6 @@ func newPolicyMode(o *Options) (*policyMode, error) {
 		return nil, err
 	}
 	p.limiter, err = httplimit.New(o.Policy, httplimit.WithoutClaims(),
-		httplimit.WithFields(httplimit.Fields{OnlyRefused: true}),
 		httplimit.WithClientAddress(httplimit.ClientAddress{
 			Trusted: o.Trusted, IPv6Bits: o.IPv6Prefix,
 		}),
@@ -127,12 +126,12 @@ func (p *policyMode) decide(at pending, packed []byte) (granted bool, err error)
 	if f := p.facts[theAddress]; f.rule != "" && p.limiter.ClientAddress(r).IsValid() {
 		f.seen++
 	}
-	if _, granted = p.limiter.Decide(discard{}, r); granted {
-		p.outcome.Granted++
-	} else {
+	if _, _, refusal := p.limiter.Take(nil, r); refusal != nil {
 		p.outcome.Refused++
+		return false, nil
 	}
-	return granted, nil
+	p.outcome.Granted++
+	return true, nil
 }
 
 // resolve sets the URL of the request. It reports false if tb-proxy refuses the path.
@@ -145,13 +144,6 @@ func (p *policyMode) resolve(path, query string) bool {
 	p.url = url.URL{Path: resolved, RawPath: raw, RawQuery: query}
 	return ok && strings.HasPrefix(resolved, "/")
 }
-
-// discard is a response that is not written.
-type discard struct{}
-
-func (discard) Header() http.Header         { return http.Header{} }
-func (discard) Write(b []byte) (int, error) { return len(b), nil }
-func (discard) WriteHeader(int)             {}
 
 // readPolicy reads the policy if one is named, and prints its warnings.
 func (c *Command) readPolicy(ctx context.Context, o *Options, stderr io.Writer) error {
