@@ -188,7 +188,7 @@ func TestFlagsReachTheReplay(t *testing.T) {
 	} {
 		rep := report(t, log, append(tt.flags, base...)...)
 		l := rep.Limit
-		if rep.Keys != tt.keys || l.Refused != tt.refused || l.EvictedInDebt != tt.evicted {
+		if rep.Keys != tt.keys || l.Refused != tt.refused || rep.EvictedInDebt != tt.evicted {
 			t.Errorf("%v: %d keys, %+v; want %+v", tt.flags, rep.Keys, l, tt)
 		}
 	}

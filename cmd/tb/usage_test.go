@@ -38,12 +38,12 @@ func TestUsageErrors(t *testing.T) {
 		{"replay,--rate=1/d,--burst=60000,--algorithm=gcra,-", "at most 146 years"},
 		{"replay,--suggest=1,-", "want a percentage"},
 		{"replay,--suggest=51%,-", "0% to 50%"},
-		{"replay,--suggest=1%,--burst=5,-", "either --suggest"},
+		{"replay,--suggest=1%,--burst=5,-", "--burst and --suggest can't be used together"},
 		{"replay,--rate=1,--burst=1,--by-path,-", "--by-path and --export: want --suggest"},
 		{"replay,--policy=x,--export=nginx,-", "--by-path and --export: want --suggest"},
 		{"replay,--export=apache,-", `one of "policy","caddy","nginx"`},
-		{"replay,--policy=x,--rate=5,-", "either --policy, or --rate"},
-		{"replay,--policy=x,--suggest=1%,-", "either --policy, or --rate"},
+		{"replay,--policy=x,--rate=5,-", "--rate and --policy can't be used together"},
+		{"replay,--policy=x,--suggest=1%,-", "--suggest and --policy can't be used together"},
 		{"replay,--policy=x,--key=path,-", "either --policy, or --key"},
 		{"replay,--policy=x,--cost=bytes,-", "either --policy, or --key"},
 		{"policy", "check"},
@@ -85,7 +85,7 @@ func TestUsageErrorsAreShort(t *testing.T) {
 		}
 	}
 	_, _, stderr := tb(t, validLine, "replay", "--suggest=1%", "--algorithm=gcra", "-")
-	if strings.Count(stderr, "want") != 1 {
+	if strings.Count(stderr, "together") != 1 {
 		t.Error(stderr)
 	}
 }

@@ -105,34 +105,3 @@ func within(part, whole []byte) bool {
 	from := uintptr(unsafe.Pointer(unsafe.SliceData(whole)))
 	return from <= at && at+uintptr(len(part)) <= from+uintptr(len(whole))
 }
-
-// FuzzLogFormat parses a line of a log_format.
-func FuzzLogFormat(f *testing.F) {
-	f.Add(combinedFormat, []byte(line("192.0.2.7")+` "-" "curl"`))
-	f.Add(`${msec}|$a|"$http_x_forwarded_for"`, []byte(`1431857103.123|b|"::1, \"1.2.3.4"`))
-	f.Add(`t:$time_iso8601\tip:$remote_addr`, []byte("t:2015-05-17T10:05:03Z\tip:-"))
-	f.Fuzz(func(t *testing.T, format string, line []byte) {
-		p, err := newFormatParser(format, extra, formatCandidates)
-		if err != nil {
-			t.Skip(err)
-		}
-		checkParsed(t, p, line)
-	})
-}
-
-// checkParsed parses a line, and checks that its request is a part of it.
-func checkParsed(t *testing.T, p parser, line []byte) {
-	var rec Record
-	rec.reset(len(extra.Extra))
-	if _, err := p.parse(line, &rec); err != nil {
-		return
-	}
-	if year := time.Unix(0, rec.Time).UTC().Year(); rec.Time < 0 || year > maxYear+1 {
-		t.Errorf("%q has a time in the year %d", line, year)
-	}
-	for _, text := range texts(&rec) {
-		if !within(text, line) {
-			t.Errorf("%q: %.60q is not a part of the line", line, text)
-		}
-	}
-}

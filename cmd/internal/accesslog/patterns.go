@@ -3,7 +3,6 @@ package accesslog
 import (
 	"bytes"
 	"slices"
-	"strings"
 )
 
 // patterns are the formats of programs, in the notation of nginx, each before the ones that it
@@ -69,14 +68,7 @@ var strict = map[string]func(b []byte) bool{
 }
 
 // consistsOf reports whether b has no other bytes than these.
-func consistsOf(b []byte, these string) bool {
-	for _, c := range b {
-		if strings.IndexByte(these, c) < 0 {
-			return false
-		}
-	}
-	return true
-}
+func consistsOf(b []byte, these string) bool { return len(bytes.Trim(b, these)) == 0 }
 
 // newPatternParsers returns the parsers of the patterns.
 func newPatternParsers(extra []string) (all []namedParser) {

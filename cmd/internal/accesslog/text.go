@@ -41,22 +41,17 @@ func isStatus(b []byte) bool {
 	return len(b) == 3 && parseDigits(b) >= 0 || string(b) == "-"
 }
 
-// cutWord cuts off the text before the first space. The rest begins with the space, or is empty.
-func cutWord(b []byte) (word, rest []byte) {
-	if end := bytes.IndexByte(b, ' '); end >= 0 {
-		return b[:end], b[end:]
-	}
-	return b, nil
-}
-
 // cutField cuts off the next field, after a space. The rest begins with the space after the
 // field, or is empty.
 func cutField(b []byte) (value, rest []byte, ok bool) {
 	if len(b) == 0 || b[0] != ' ' {
 		return nil, nil, false
 	}
-	value, rest = cutWord(b[1:])
-	return value, rest, true
+	end := bytes.IndexByte(b[1:], ' ')
+	if end < 0 {
+		return b[1:], nil, true
+	}
+	return b[1 : 1+end], b[1+end:], true
 }
 
 // cutQuoted cuts off the next field, which is in quotes after a space.

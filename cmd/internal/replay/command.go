@@ -14,33 +14,33 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Command is `tb replay`. Its fields are the flags; Vars has their help.
+// Command is `tb replay`. Its fields are the flags. Vars has the longer helps.
 type Command struct {
 	Files []string `arg:"" optional:"" name:"file" help:"${replay_file}"`
 
-	Rate  Rate `placeholder:"TOKENS/TIME" help:"${replay_rate}"`
-	Burst int  `placeholder:"TOKENS" help:"${replay_burst}"`
+	Rate  Rate `xor:"rate" placeholder:"TOKENS/TIME" help:"Refill rate: 5/s, 300/m, 1/24h."`
+	Burst int  `xor:"limit" placeholder:"TOKENS" help:"Capacity of a bucket, in tokens."`
 
-	Suggest Share   `placeholder:"PERCENT" help:"${replay_suggest}"`
-	ByPath  bool    `help:"${replay_by_path}"`
+	Suggest Share   `xor:"limit,others" placeholder:"PERCENT" help:"${replay_suggest}"`
+	ByPath  bool    `help:"Find limits of the paths with the most requests, too."`
 	Export  *string `enum:"policy,caddy,nginx" placeholder:"FORMAT" help:"${replay_export}"`
-	Policy  string  `placeholder:"FILE" help:"${replay_policy}"`
+	Policy  string  `xor:"limit,others,rate,html" placeholder:"FILE" help:"${replay_policy}"`
 
 	Key        []string          `default:"ip" help:"${replay_key}"`
-	IPv6Prefix int               `name:"ipv6-prefix" default:"64" help:"${replay_prefix}"`
+	IPv6Prefix int               `name:"ipv6-prefix" default:"64" help:"Bits of IPv6 that are a client."`
 	Trusted    []cli.Network     `name:"trusted-proxies" placeholder:"CIDR" help:"${replay_trusted}"`
 	Cost       Cost              `default:"1" help:"${replay_cost}"`
 	Field      map[string]string `mapsep:"," placeholder:"NAME=FIELD" help:"${replay_field}"`
 	Format     string            `placeholder:"LOG_FORMAT" help:"${replay_format}"`
 
 	MaxKeys   int      `default:"1048576" help:"${replay_max_keys}"`
-	Algorithm []string `placeholder:"LIST" help:"${replay_algorithm}"`
+	Algorithm []string `xor:"others" placeholder:"LIST" help:"${replay_algorithm}"`
 
-	All  bool   `help:"${replay_all}"`
-	JSON bool   `name:"json" help:"${replay_json}"`
-	HTML string `name:"html" placeholder:"FILE" help:"${replay_html}"`
+	All  bool   `help:"Print all tables."`
+	JSON bool   `name:"json" help:"Print the report as JSON."`
+	HTML string `name:"html" xor:"html" placeholder:"FILE" help:"${replay_html}"`
 
-	Sample bool `help:"${replay_sample}"`
+	Sample bool `help:"Replay a generated log of 100,000 lines."`
 }
 
 // Validate returns an error for flags that exclude each other or are out of range.
@@ -95,16 +95,10 @@ func (c *Command) options() (Options, error) {
 		return o, errors.New("--max-keys: want a whole number, 1 to 1073741824")
 	case c.Burst < 0, c.Burst > tb.MaxCapacity:
 		return o, errors.New("--burst: want a whole number, 1 to 1073741824")
-	case c.Policy != "" && (rate || burst || suggest):
-		return o, errors.New("want either --policy, or --rate, --burst or --suggest, and not both")
 	case c.Policy != "" && (!slices.Equal(o.Keys, []string{"ip"}) || c.Cost.String() != "1"):
 		return o, errors.New("want either --policy, or --key or --cost, and not both")
-	case c.Policy != "" && (c.HTML != "" || others):
-		return o, errors.New("want either --policy, or --html or --algorithm, and not both")
 	case !suggest && (c.ByPath || c.Export != nil):
 		return o, errors.New("--by-path and --export: want --suggest, and no limit")
-	case suggest && (burst || others):
-		return o, errors.New("want either --suggest, or --burst or --algorithm, and not both")
 	case suggest && rate:
 		o.Rates = []Rate{c.Rate}
 	case suggest:

@@ -6,12 +6,10 @@
 // limit.go, algorithms.go, suggestion.go or policy.go. report.go has the Report, and text.go and
 // page.go show it.
 //
-// Every valid line is one call for one key: the limiter is asked for the cost of the request at the
-// time of the line. A server writes a line when the request ends. Apache stamps it with the start of
-// the request, so its lines often step back in time. nginx and Caddy stamp it with the end. The
-// queue puts the requests into the order of their times, in which a limiter in that server has met
-// them. A request that is too late for the queue is decided on its bucket as it stands, because by
-// the contract of package tb time never moves back.
+// Every valid line is one call for one key, at the time of the line. A server writes a line when the
+// request ends, and may stamp it with the start. The queue puts the requests into the order of their
+// times. One that is too late for it is decided on its bucket as it stands, because by the contract
+// of package tb time never moves back.
 //
 // A log may be longer than memory, and have more clients than fit into it. Options.MaxKeys bounds
 // the table of each limiter, and the keys of a suggestion and of other algorithms: more are an

@@ -57,6 +57,7 @@ func TestFlagErrorsSayWhatIsExpected(t *testing.T) {
 			"99999999999999999999", "0.0/s", "."}},
 		{new(Cost), "name of a field", []string{"", "0", "-1", "NaN", "Inf", "1x", "bytes/KiB", "1/2",
 			"a b", "1073741825"}},
+		{new(Share), "0% to 50%", []string{"", "1", "%", "-1%", "50.1%", "1e-3%", "0.1 %", "NaN%"}},
 	} {
 		for _, input := range tt.inputs {
 			err := tt.flag.UnmarshalText([]byte(input))

@@ -78,12 +78,11 @@ func (m *limitMode) fill(res *Result) {
 			}
 		}
 	})
-	s, o := m.limiter.Stats(), m.outcome
+	o := m.outcome
 	o.KeysRefused = m.refused.total()
 	rep.KeysExact = m.all.exact()
 	rep.Keys = max(m.all.total(), o.KeysRefused) // estimates may contradict each other
-	o.EvictedInDebt, o.Forgiven = s.EvictedInDebt, s.Forgiven
-	rep.Limit = &o
+	rep.Limit, rep.EvictedInDebt = &o, m.limiter.Stats().EvictedInDebt
 	for _, e := range m.ranking.top(topKeys) {
 		v := &e.Value
 		rep.Top = append(rep.Top, TopKey{

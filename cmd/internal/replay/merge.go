@@ -24,7 +24,6 @@ type merger struct {
 // source is an input of a merger.
 type source struct {
 	input  Input
-	start  int64 // the time of its first request
 	file   File
 	reader *accesslog.Reader // nil before the input is open
 	rec    accesslog.Record  // the next request
@@ -71,15 +70,9 @@ func (r *replayer) replayInputs(ctx context.Context, inputs []Input, o *Options)
 // settle moves the first open source behind the ones whose next requests are earlier. Few are, as
 // long as the files follow each other.
 func (m *merger) settle() {
-	for i := 1; i < len(m.open) && m.open[i].before(m.open[i-1]); i++ {
+	for i := 1; i < len(m.open) && m.open[i].rec.Time < m.open[i-1].rec.Time; i++ {
 		m.open[i-1], m.open[i] = m.open[i], m.open[i-1]
 	}
-}
-
-// before reports whether the next request of s is before that of another. Of two requests at the
-// same time, the one of the source that began earlier comes first: its file was rotated earlier.
-func (s *source) before(o *source) bool {
-	return cmp.Or(cmp.Compare(s.rec.Time, o.rec.Time), cmp.Compare(s.start, o.start)) < 0
 }
 
 // begin opens a source and reads its first request.
@@ -96,9 +89,7 @@ func (m *merger) begin(ctx context.Context, src *source) error {
 	if src.reader, err = accesslog.NewReader(reading, src.input.Name, log, m.schema); err != nil {
 		return err
 	}
-	err = m.next(src)
-	src.start = src.rec.Time
-	return err
+	return m.next(src)
 }
 
 // finish closes a source after its last request. The error is io.EOF, or why there are no more.

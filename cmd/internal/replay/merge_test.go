@@ -79,21 +79,6 @@ func TestLateLinesStayBehindTheirPredecessors(t *testing.T) {
 	}
 }
 
-// At the second of a rotation, the requests of the older file come first.
-func TestOlderFileIsFirstAtTheSameTime(t *testing.T) {
-	const name1, name2 = "access.log.1", "access.log"
-	log1, log2 := line("b", 1, 1)+line("a", 5, 10), line("a", 5, 1)+line("a", 6, 5)
-	o := options(t, "1/h", 10)
-	o.Cost = mustCost(t, "bytes")
-	for _, inputs := range [][]Input{
-		{input(name1, log1), input(name2, log2)}, {input(name2, log2), input(name1, log1)},
-	} {
-		if got := replay(t, o, inputs...).Report.Limit; got.Refused != 2 {
-			t.Errorf("%d refused, want the second and third request of a", got.Refused)
-		}
-	}
-}
-
 // The inputs that have an error do not keep the others from being replayed.
 func TestErrorsAmongSeveralFiles(t *testing.T) {
 	gone := file(t, "gone", "")

@@ -36,9 +36,6 @@ type RuleOutcome struct {
 	// counts for the one with the longest wait.
 	KeysRefused uint64    `json:"keys_refused"`
 	Top         []RuleKey `json:"top"`
-	// EvictedInDebt and Forgiven are as in an Outcome.
-	EvictedInDebt uint64  `json:"evicted_in_debt"`
-	Forgiven      float64 `json:"forgiven"`
 }
 
 // RuleKey is a key that a rule has refused.
@@ -55,10 +52,10 @@ func (p *policyMode) fill(res *Result) {
 	for _, s := range p.limiter.Stats() {
 		rule := RuleOutcome{
 			Rule: s.Label, Shadow: s.Shadow, Top: []RuleKey{},
-			Granted:       s.Granted + s.ShadowGranted,
-			Refused:       s.Refused + s.Rejected + s.ShadowRefused,
-			EvictedInDebt: s.Table.EvictedInDebt, Forgiven: s.Table.Forgiven,
+			Granted: s.Granted + s.ShadowGranted,
+			Refused: s.Refused + s.Rejected + s.ShadowRefused,
 		}
+		rep.EvictedInDebt += s.Table.EvictedInDebt
 		if r := p.refusals[s.Label]; r != nil {
 			rule.KeysRefused = r.keys.total()
 			for _, e := range r.ranking.top(shownKeys) {

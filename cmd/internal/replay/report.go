@@ -34,6 +34,9 @@ type Report struct {
 	// Late counts the requests that were decided after later ones, because their lines came too late
 	// for the queue.
 	Late uint64 `json:"late"`
+	// EvictedInDebt counts the buckets that left a full table before they were full themselves: more
+	// was granted than the limits allow.
+	EvictedInDebt uint64 `json:"evicted_in_debt"`
 	// Busiest is the second with the most requests. It is left out if there is no request.
 	Busiest *Busiest `json:"busiest,omitempty"`
 
@@ -107,11 +110,6 @@ type Limit struct {
 	// NeverGranted counts the refused requests whose cost is above the burst. No wait
 	// would have helped them.
 	NeverGranted uint64 `json:"never_granted,omitempty"`
-	// EvictedInDebt counts the buckets that left the table before they were full. Forgiven
-	// is their debt in tokens: the most that was granted above the limit because the table
-	// was full.
-	EvictedInDebt uint64  `json:"evicted_in_debt,omitempty"`
-	Forgiven      float64 `json:"forgiven,omitempty"`
 	// Policy is a suggested limit as a policy, which tb-proxy takes as it is. It is left out if a
 	// policy cannot have the limit, for the reason in NoPolicy.
 	Policy   *httplimit.Policy `json:"policy,omitempty"`

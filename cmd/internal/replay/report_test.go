@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -38,16 +37,5 @@ func TestReportByHand(t *testing.T) {
 	}
 	if len(rep.Malformed) != 1 || !strings.HasPrefix(rep.Malformed[0], "one.log:5: ") {
 		t.Errorf("malformed %q, want one.log:5", rep.Malformed)
-	}
-}
-
-func TestJSONHasListsNotNulls(t *testing.T) {
-	res, err := Run(t.Context(), options(t, "1", 1), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	encoded, err := json.Marshal(&res.Report)
-	if err != nil || bytes.Contains(encoded, []byte("null")) {
-		t.Errorf("%s, %v", encoded, err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math/big"
 	"net/http"
 	"net/netip"
 	"regexp"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
 	"github.com/seed-181794aa/ratelimit/httplimit"
-	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // addPolicy adds the limit as a policy that tb-proxy accepts, or the reason why there is none.
@@ -39,15 +37,11 @@ func (l *Limit) addPolicy(o *Options) {
 		rule.Cost.Fixed = o.Cost.constant
 	}
 	policy := httplimit.Rules(rule)
-	read, err := cli.ParsePolicy([]byte(policyText(policy)))
-	switch {
-	case err != nil:
+	if _, err := cli.ParsePolicy([]byte(policyText(policy))); err != nil {
 		l.NoPolicy = cli.Problems(err)[0]
-	case !sameRate(read.Sets[0].Rules[0].Limit, rule.Limit):
-		l.NoPolicy = "a policy cannot have the rate exactly"
-	default:
-		l.Policy = policy
+		return
 	}
+	l.Policy = policy
 }
 
 // policyText returns a policy as JSON.
@@ -57,11 +51,6 @@ func policyText(p *httplimit.Policy) string {
 		panic(err) // a suggestion has no number that JSON has not
 	}
 	return string(text)
-}
-
-// sameRate reports whether two limits have exactly the same rate.
-func sameRate(a, b tb.Limit) bool {
-	return big.NewRat(a.Tokens, int64(a.Per)).Cmp(big.NewRat(b.Tokens, int64(b.Per))) == 0
 }
 
 // perSecond returns the rate in tokens a second, nearly.

@@ -150,23 +150,6 @@ func TestASuggestionWithDecimalCosts(t *testing.T) {
 	}
 }
 
-func TestSharesAreParsed(t *testing.T) {
-	for text, want := range map[string]string{
-		"0.1%": "0.1 %", "0%": "0 %", "50%": "50 %", "0.00005%": "0.00005 %",
-	} {
-		var s Share
-		if err := s.UnmarshalText([]byte(text)); err != nil || s.String() != want || !s.isSet() {
-			t.Errorf("%q: %v, %v", text, s, err)
-		}
-	}
-	for _, text := range []string{"", "1", "%", "-1%", "50.1%", "1e-3%", "0.1 %", "NaN%"} {
-		var s Share
-		if err := s.UnmarshalText([]byte(text)); err == nil {
-			t.Errorf("%q is accepted", text)
-		}
-	}
-}
-
 // The curve is what replays refuse, and has the suggested limit.
 func TestTheCurveIsWhatAReplayRefuses(t *testing.T) {
 	o, in := suggestOptions(t, "1%", "0.1,3"), sampled(2000)
@@ -192,10 +175,10 @@ func TestTheCurveIsWhatAReplayRefuses(t *testing.T) {
 	}
 }
 
-func TestASuggestionInJSONHasListsNotNulls(t *testing.T) {
-	o := suggestOptions(t, "0%", "1")
-	for _, cost := range []string{"1", "bytes"} {
-		o.Cost = mustCost(t, cost)
+func TestJSONHasListsNotNulls(t *testing.T) {
+	ofBytes := suggestOptions(t, "0%", "1")
+	ofBytes.Cost = mustCost(t, "bytes")
+	for _, o := range []Options{options(t, "1", 1), suggestOptions(t, "0%", "1"), ofBytes} {
 		for _, log := range []string{strings.Repeat(line("a", 1, 1), minRequests), line("a", 1, 1), "x\n"} {
 			res, _ := Run(t.Context(), o, []Input{input("a.log", log)})
 			text, err := json.Marshal(&res.Report)

@@ -3,7 +3,6 @@ package replay
 import (
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -314,18 +313,14 @@ func (rep *Report) writeNotes(b *strings.Builder) {
 		}
 		notes.WriteString(ifAny(l.NeverGranted, "The limit can never grant %s of the refused requests:"+
 			" their cost is above the burst.\n"))
-		writeDebt(&notes, "The limit", l.EvictedInDebt, l.Forgiven)
-	}
-	if rep.Policy != nil {
-		for _, r := range rep.Policy.Rules {
-			writeDebt(&notes, r.Rule, r.EvictedInDebt, r.Forgiven)
-		}
 	}
 	note := func(n uint64, one, many, rest string) {
 		if n > 0 {
 			fmt.Fprintf(&notes, "%s %s %s.\n", grouped(n), plural(n, one, many), rest)
 		}
 	}
+	note(rep.EvictedInDebt, "key in debt was", "keys in debt were",
+		"dropped from a full table: a greater --max-keys refuses more requests")
 	note(rep.Late, "line is", "lines are", "so late that later requests were decided before")
 	for _, name := range rep.KeyParts {
 		note(rep.Missing[name], "request has", "requests have",
@@ -341,15 +336,5 @@ func (rep *Report) writeNotes(b *strings.Builder) {
 	}
 	if notes.Len() > 0 {
 		b.WriteString("\n" + notes.String())
-	}
-}
-
-// writeDebt writes what a limiter lost because its table was full.
-func writeDebt(b *strings.Builder, name string, inDebt uint64, forgiven float64) {
-	if inDebt > 0 {
-		tokens := uint64(math.Ceil(forgiven))
-		fmt.Fprintf(b, "%s dropped %s %s in debt from the full table, and forgave %s %s.\n", name,
-			grouped(inDebt), plural(inDebt, "key", "keys"), grouped(tokens),
-			plural(tokens, "token", "tokens"))
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
-	"regexp"
 	"testing"
 )
 
@@ -24,51 +23,5 @@ func TestSampleHasAsManyLinesAsAsked(t *testing.T) {
 		if got := bytes.Count(log, []byte{'\n'}); got != n || err != nil {
 			t.Errorf("%d lines, %v; want %d", got, err, n)
 		}
-	}
-}
-
-// The sample resembles a real log, of a day from its start on.
-func TestSampleIsLikeARealLog(t *testing.T) {
-	const n = 50_000
-	log, _ := io.ReadAll(New(n))
-	lines := regexp.MustCompile(`(?m)^(\S+) - - \[(.{20}) \+0000\] "(GET|POST) \S+ HTTP/1.1"`+
-		` \d{3} (\d+|-) "-" ".+"$`).FindAllSubmatch(log, -1)
-	byIP := make(map[string]int)
-	var ipv6, late, night, noSize float64
-	last := ""
-	for _, m := range lines {
-		ip, clock := string(m[1]), string(m[2])
-		byIP[ip]++
-		for _, c := range []struct {
-			is    bool
-			count *float64
-		}{
-			{bytes.IndexByte(m[1], ':') >= 0, &ipv6}, {clock < last, &late},
-			{clock < "10/Mar/2025:06", &night}, {string(m[4]) == "-", &noSize},
-		} {
-			if c.is {
-				*c.count += 1. / n
-			}
-		}
-		last = clock
-	}
-	for _, tt := range []struct {
-		what         string
-		got, min, to float64
-	}{
-		{"lines", float64(len(lines)), n, n},
-		{"clients", float64(len(byIP)), 2_000, 6_000},
-		{"requests of the attacker", float64(byIP[attacker.addr.String()]), n / 20, n / 20},
-		{"share of IPv6", ipv6, 0.1, 0.5},
-		{"share out of order", late, 0.005, 0.2},
-		{"share without size", noSize, 0.01, 0.3},
-		{"share in the first six hours", night, 0.02, 0.15},
-	} {
-		if tt.got < tt.min || tt.got > tt.to {
-			t.Errorf("%s: %v, want %v to %v", tt.what, tt.got, tt.min, tt.to)
-		}
-	}
-	if last < "10/Mar/2025:22" {
-		t.Errorf("the last line is of %s", last)
 	}
 }

@@ -30,11 +30,9 @@ type Entry[V any] struct {
 	Key string
 	// Value has the caller's own data. See reports when the caller must set it.
 	Value V
-	// Count is the weight of the key and Inherited. The caller may only add to it.
+	// Count is the weight of the key, and the count of the key that it replaced: the most weight that
+	// was missed before it was tracked. The caller may only add to it.
 	Count float64
-	// Inherited is the part of Count that came from the replaced key: the most weight that
-	// was missed before the key was tracked.
-	Inherited float64
 	// Partial reports that the key replaced another one. It may have been seen before.
 	Partial bool
 
@@ -77,7 +75,7 @@ func (s *Summary[V]) add(key string) *Entry[V] {
 	}
 	e := s.lowest()
 	delete(s.byKey, e.Key)
-	e.Key, e.Inherited, e.Partial, e.rankSeen = key, e.Count, true, s.clock
+	e.Key, e.Partial, e.rankSeen = key, true, s.clock
 	s.byKey[key] = e
 	heap.Fix(&s.least, 0)
 	return e
@@ -107,7 +105,6 @@ func (s *Summary[V]) Len() int { return len(s.least) }
 func (s *Summary[V]) Scale(factor float64) {
 	for _, e := range s.least {
 		e.Count *= factor
-		e.Inherited *= factor
 		e.rank, e.rankSeen = e.Count, e.seen
 	}
 	heap.Init(&s.least)

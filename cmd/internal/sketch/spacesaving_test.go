@@ -35,8 +35,8 @@ func keys[V any](s *Summary[V]) (all []string) {
 	return all
 }
 
-// Beyond the bound the true count lies between Count-Inherited and Count, Inherited is at
-// most a share of 1/bound, and every key above that share is tracked.
+// Beyond the bound the true count lies between what was counted and Count, which are at most a share
+// of 1/bound apart, and every key above that share is tracked.
 func TestGuaranteesBeyondTheBound(t *testing.T) {
 	const bound, all = 50, 30_000
 	for seed := range uint64(10) {
@@ -50,8 +50,7 @@ func TestGuaranteesBeyondTheBound(t *testing.T) {
 		}
 		for e := range s.All() {
 			n := float64(want[e.Key])
-			if e.Count-e.Inherited > n || n > e.Count || e.Inherited > all/bound ||
-				float64(e.Value) != e.Count-e.Inherited {
+			if own := float64(e.Value); own > n || n > e.Count || e.Count-own > all/bound {
 				t.Errorf("seed %d: %+v, truly %v of %d", seed, e, n, all)
 			}
 			delete(want, e.Key)
@@ -74,7 +73,7 @@ func TestTheLowestAndLongestUnseenIsReplaced(t *testing.T) {
 	if got := keys(s); !slices.Equal(got, []string{"a", "b", "d"}) || !added {
 		t.Errorf("got %q, added %v", got, added)
 	}
-	if e.Key != "d" || e.Count != 0 || e.Inherited != 0 || !e.Partial {
+	if e.Key != "d" || e.Count != 0 || !e.Partial {
 		t.Errorf("the new entry is %+v", e)
 	}
 	count(s, "b")
@@ -84,8 +83,7 @@ func TestTheLowestAndLongestUnseenIsReplaced(t *testing.T) {
 	}
 	e.Count += 2
 	e, _ = s.See([]byte("e")) // replaces a: as low as b, and seen before b
-	if got := keys(s); !slices.Equal(got, []string{"b", "d", "e"}) ||
-		e.Inherited != 1 || e.Count != 1 {
+	if got := keys(s); !slices.Equal(got, []string{"b", "d", "e"}) || e.Count != 1 {
 		t.Errorf("got %q, the new entry is %+v", got, e)
 	}
 }
@@ -97,8 +95,8 @@ func TestScaleKeepsTheOrder(t *testing.T) {
 		s.Scale(0.5)
 	}
 	e, _ := s.See([]byte("d"))
-	if got := keys(s); !slices.Equal(got, []string{"b", "c", "d"}) || e.Inherited != 1./64 {
-		t.Errorf("got %q, %v inherited", got, e.Inherited)
+	if got := keys(s); !slices.Equal(got, []string{"b", "c", "d"}) || e.Count != 1./64 {
+		t.Errorf("got %q, a count of %v", got, e.Count)
 	}
 }
 
@@ -113,10 +111,10 @@ func TestRemove(t *testing.T) {
 	if got := keys(s); !slices.Equal(got, []string{"a", "c"}) {
 		t.Errorf("got %q", got)
 	}
-	if e := count(s, "d"); e.Partial || e.Inherited != 0 || s.Len() != 3 {
+	if e := count(s, "d"); e.Partial || e.Count != 1 || s.Len() != 3 {
 		t.Errorf("a free entry was not used: %+v of %d", e, s.Len())
 	}
-	if e := count(s, "e"); e.Inherited != 1 || s.Len() != 3 {
+	if e := count(s, "e"); e.Count != 2 || s.Len() != 3 {
 		t.Errorf("the entry after it is %+v of %d", e, s.Len())
 	}
 }

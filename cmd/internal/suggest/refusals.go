@@ -1,18 +1,12 @@
 package suggest
 
-import (
-	"slices"
-)
+import "slices"
 
 // Refusals returns, for each burst, how many clients are ever refused at a rate, and how many
 // requests are refused. The bursts are in ascending order. Both are exact. requests is nil if the
 // times of the requests were not kept, or if the costs are not fixed.
 func (r *Result) Refusals(rate int, bursts []uint64) (clients, requests []uint64) {
-	needs := make([]uint64, 0, len(r.Clients))
-	for _, cl := range r.Clients {
-		needs = append(needs, r.Need(cl, rate))
-	}
-	slices.Sort(needs)
+	needs := r.needs(rate)
 	for _, burst := range bursts {
 		enough, _ := slices.BinarySearch(needs, burst+1)
 		clients = append(clients, uint64(len(needs)-enough))

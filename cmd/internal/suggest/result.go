@@ -1,7 +1,6 @@
 package suggest
 
 import (
-	"cmp"
 	"math/bits"
 	"slices"
 )
@@ -47,15 +46,21 @@ func (r *Result) Need(cl *Client, rate int) uint64 {
 // ForClients returns the least burst with which at most a share of the clients, from 0 to 1, is ever
 // refused at a rate, None if there is none.
 func (r *Result) ForClients(rate int, share float64) uint64 {
-	needs := make([]uint32, 0, len(r.Clients))
-	for _, cl := range r.Clients {
-		needs = append(needs, uint32(r.Need(cl, rate)))
-	}
-	slices.Sort(needs)
+	needs := r.needs(rate)
 	if n := len(needs) - int(part(share, uint64(len(needs)))); n > 0 {
-		return uint64(needs[n-1])
+		return needs[n-1]
 	}
 	return 1
+}
+
+// needs returns the least bursts of all clients at a rate, in ascending order.
+func (r *Result) needs(rate int) []uint64 {
+	needs := make([]uint64, 0, len(r.Clients))
+	for _, cl := range r.Clients {
+		needs = append(needs, r.Need(cl, rate))
+	}
+	slices.Sort(needs)
+	return needs
 }
 
 // part returns a share of n, rounded down. A share such as 0.1 % of 1,000 is 1, although its binary
@@ -65,17 +70,12 @@ func part(share float64, n uint64) uint64 {
 	return uint64(share * (1 + slack) * float64(n))
 }
 
-// Refused returns the clients that are refused with a burst at a rate, the one that needs the
-// greatest burst first.
+// Refused returns the clients that are refused with a burst at a rate.
 func (r *Result) Refused(rate int, burst uint64) (refused []*Client) {
 	for _, cl := range r.Clients {
 		if r.Need(cl, rate) > burst {
 			refused = append(refused, cl)
 		}
 	}
-	slices.SortFunc(refused, func(a, b *Client) int {
-		return cmp.Or(cmp.Compare(r.Need(b, rate), r.Need(a, rate)),
-			cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Key, b.Key))
-	})
 	return refused
 }
