@@ -34,7 +34,7 @@ type Handler struct {
 	// Matchers are sets of request matchers, by name. The match of a rule can have the key
 	// "matcher:<name>". Its value is true if one of the sets matches, and otherwise false.
 	Matchers map[string]caddyhttp.RawMatcherSets `json:"matchers,omitempty"`
-	// ShowKeys shows keys unchanged in the log. Otherwise the log has only keys that are addresses.
+	// ShowKeys shows keys unchanged in the log. Otherwise it has hashes of keys other than addresses.
 	ShowKeys bool `json:"show_keys,omitempty"`
 	// Caddyfile is the file and the line of the directive, for errors.
 	Caddyfile string `json:"caddyfile,omitempty"`
