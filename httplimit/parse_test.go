@@ -116,7 +116,7 @@ func TestParseExamplesOfTheDocumentation(t *testing.T) {
 		t.Fatal(err)
 	}
 	blocks := regexp.MustCompile("(?s)```json\n(.*?)```").FindAllSubmatch(text, -1)
-	if len(blocks) < 7 {
+	if len(blocks) < 6 {
 		t.Fatalf("%d blocks", len(blocks))
 	}
 	for _, b := range blocks {
