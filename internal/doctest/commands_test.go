@@ -1,0 +1,81 @@
+package doctest
+
+import (
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	testCommand = regexp.MustCompile("go test (?:'[^'\n]*'|[^`#\n'])*")
+	argument    = regexp.MustCompile(`'[^']*'|\S+`)
+	testName    = regexp.MustCompile(`(?m)^func (?:Test|Benchmark|Fuzz|Example)\w*\(`)
+)
+
+// TestCommandsNameWhatExists requires that each name after -run and -bench in a go test command of
+// a document is there in the package, which may be in a module that the text names, such as cmd.
+func TestCommandsNameWhatExists(t *testing.T) {
+	names := map[string]string{} // of tests and benchmarks, by directory
+	for _, name := range files(t, "_test.go") {
+		for dir := path.Dir(name); dir != ""; _, dir, _ = strings.Cut(dir, "/") {
+			names[dir] += strings.Join(testName.FindAllString(read(t, name), -1), "\n")
+		}
+	}
+	checked := 0
+	for _, name := range files(t, ".md") {
+		text := strings.ReplaceAll(read(t, name), "\\\n", " ")
+		for _, command := range testCommand.FindAllString(text, -1) {
+			dir, pattern, before := "", "", ""
+			for _, a := range argument.FindAllString(command, -1) {
+				switch {
+				case strings.HasPrefix(a, "./") && !strings.Contains(a, "..."):
+					dir = strings.Trim(a[2:], ".,;:)")
+				case (before == "-run" || before == "-bench") && a != "'^$'":
+					pattern, _, _ = strings.Cut(strings.Trim(a, "'"), "/")
+				}
+				before = a
+			}
+			for part := range strings.SplitSeq(pattern, "|") {
+				if dir == "" || strings.ContainsAny(pattern, "()") {
+					break
+				}
+				if checked++; !regexp.MustCompile(part).MatchString(names[dir]) {
+					t.Errorf("%s: %q: no %s in %s", name, command, part, dir)
+				}
+			}
+		}
+	}
+	if checked < 20 {
+		t.Errorf("%d names, want at least 20", checked)
+	}
+}
+
+// TestPolicyCommandsRun runs the commands of docs/policy.md on its first policy.
+func TestPolicyCommandsRun(t *testing.T) {
+	document, dir := read(t, "docs/policy.md"), t.TempDir()
+	policy, program := filepath.Join(dir, "policy.json"), filepath.Join(dir, "tb.exe")
+	if err := os.WriteFile(policy, []byte(blocks(document, "json")[0]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	build := exec.Command("go", "build", "-C", "../../cmd", "-o", program, "./tb")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	commands := regexp.MustCompile(`(?m)^    tb (policy .*)$`).FindAllStringSubmatch(document, -1)
+	if len(commands) < 2 {
+		t.Errorf("%d commands, want at least 2", len(commands))
+	}
+	for _, m := range commands {
+		args := argument.FindAllString(strings.ReplaceAll(m[1], "policy.json", policy), -1)
+		for i := range args {
+			args[i] = strings.Trim(args[i], "'")
+		}
+		if out, err := exec.Command(program, args...).CombinedOutput(); err != nil {
+			t.Errorf("tb %s: %v\n%s", m[1], err, out)
+		}
+	}
+}
