@@ -35,7 +35,7 @@ func TestSnippetsOfTheDocument(t *testing.T) {
 			}
 		}
 	}
-	if counts["go"] != 3 || counts["json"] != 1 {
-		t.Errorf("the document has %v blocks, want 3 of Go and 1 of JSON", counts)
+	if counts["go"] != 2 || counts["json"] != 1 {
+		t.Errorf("the document has %v blocks, want 2 of Go and 1 of JSON", counts)
 	}
 }
