@@ -61,8 +61,8 @@ func TestPolicyCommandsRun(t *testing.T) {
 	if err := os.WriteFile(policy, []byte(blocks(document, "json")[0]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	build := exec.Command("go", "build", "-C", "../../cmd", "-o", program, "./tb")
-	if out, err := build.CombinedOutput(); err != nil {
+	out, err := exec.Command("go", "build", "-C", "../../cmd", "-o", program, "./tb").CombinedOutput()
+	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	commands := regexp.MustCompile(`(?m)^    tb (policy .*)$`).FindAllStringSubmatch(document, -1)
