@@ -50,8 +50,8 @@ var patterns = []struct {
 // strict has the variables whose values have one form. They tell the patterns apart.
 var strict = map[string]func(b []byte) bool{
 	"word":   func(b []byte) bool { return len(b) > 0 && bytes.IndexByte(b, ' ') < 0 },
-	"number": func(b []byte) bool { return len(b) > 0 && consistsOf(b, "0123456789.-+") },
-	"owner":  func(b []byte) bool { return len(b) == 64 && consistsOf(b, "0123456789abcdef") },
+	"number": func(b []byte) bool { return len(b) > 0 && consistsOf(b, digits+".-+") },
+	"owner":  func(b []byte) bool { return len(b) == 64 && consistsOf(b, digits+"abcdef") },
 	"status": func(b []byte) bool {
 		return isStatus(b) || string(b) == "0" || string(b) == "-1"
 	},

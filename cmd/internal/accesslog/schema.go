@@ -10,9 +10,8 @@ import (
 type Schema struct {
 	// Names maps "time", "ip" (the peer), "forwarded", "user", "host", "uri", "size" and "agent" to
 	// the field that holds it, in the formats that name their fields: JSON, logfmt and LogFormat.
-	// Without a name, the usual fields of the format hold it. In JSON, a path names
-	// a field in a nested object: "request.headers.X-Api-Key". The first element of an array
-	// counts, but an array of addresses is a list.
+	// Without a name, the usual fields hold it. In JSON, a path such as "request.headers.X-Api-Key"
+	// names a nested field. An array stands for its first element, or for its list of addresses.
 	Names map[string]string
 	// Extra are the fields for Record.Fields.
 	Extra []string

@@ -6,6 +6,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/clientaddr"
 )
 
+const digits = "0123456789"
+
 // Separators and marks.
 var (
 	space  = []byte{' '}
@@ -30,7 +32,7 @@ func (rec *Record) setSize(b []byte) bool {
 // withoutPort returns a host without its port.
 func withoutPort(b []byte) []byte {
 	colon := bytes.LastIndexByte(b, ':')
-	if colon < 0 || countDigits(b[colon+1:]) < len(b)-colon-1 {
+	if colon < 0 || !consistsOf(b[colon+1:], digits) {
 		return b
 	}
 	return b[:colon]

@@ -54,7 +54,7 @@ func (p *timeParser) any(b []byte) (ns int64, ok bool) {
 		ns, ok = parseTime(b, isoLayouts...)
 	case len(b) > 2 && b[2] == '/':
 		ns, ok = p.clf(b)
-	case countDigits(b) > 0:
+	case len(b) > 0 && consistsOf(b[:1], digits):
 		ns, ok = epoch(b)
 	}
 	if !ok && p.local {
@@ -99,14 +99,4 @@ func parseDigits(b []byte) int64 {
 		n = n*10 + int64(c-'0')
 	}
 	return n
-}
-
-// countDigits returns how many decimal digits b begins with.
-func countDigits(b []byte) int {
-	for i, c := range b {
-		if c < '0' || c > '9' {
-			return i
-		}
-	}
-	return len(b)
 }

@@ -11,9 +11,8 @@
 // times. One that is too late for it is decided on its bucket as it stands, because by the contract
 // of package tb time never moves back.
 //
-// A log may be longer than memory, and have more clients than fit into it. Options.MaxKeys bounds
-// the table of each limiter, and the keys of a suggestion and of other algorithms: more are an
-// error. Other bounds stand beside their constants. All of this, without the keys of a suggestion
-// and of algorithms, takes at most about 75 MB, and far less for most logs. The process takes about
-// twice as much, because the garbage collector lets the heap grow that far.
+// A log may be longer than memory. Options.MaxKeys bounds the table of each limiter, and the keys of
+// a suggestion and of other algorithms: more are an error. Other bounds stand beside their constants,
+// and take at most about 75 MB. The process takes about twice as much, because the garbage collector
+// lets the heap grow that far.
 package replay

@@ -122,12 +122,8 @@ func (rep *Report) printExport(stdout io.Writer) error {
 	o := rep.options
 	var why, text string
 	switch {
-	case rep.Requests == 0:
-		why = "the log has no request"
-	case rep.Limit == nil && rep.Requests < minRequests:
-		why = "the log has too few requests"
 	case rep.Limit == nil:
-		why = "there is no limit"
+		why = "no limit is suggested"
 	case o.Export == "policy" && rep.Limit.Policy == nil:
 		why = rep.Limit.NoPolicy
 	case o.Export == "policy":

@@ -12,10 +12,8 @@ import (
 var Vars = kong.Vars{
 	"replay_file": "Access logs, plain or packed by gzip or bzip2, in any order; - is standard" +
 		" input. At least one is needed without --sample.",
-
 	"replay_suggest": "Suggest a limit that refuses at most this share of the clients, as in 0.1%, at" +
 		" --rate or one of 18 rates from 0.1 to 70 a second. Without a limit, 1%.",
-
 	"replay_export": "With --suggest, print the limits alone as a policy, or as a configuration of" +
 		" caddy or nginx, and the report to standard error.",
 	"replay_policy": "Replay a policy, as tb-proxy would decide with it, instead of a limit. It" +
@@ -42,9 +40,6 @@ func (*Command) Help() string {
 	return `Feeds access logs through the limiter, with the time of each line as its clock, and
 reports what the limit would have done. Several files are merged by time. Without a limit,
 it suggests one.
-
-The format of each file is detected, also in the lines of syslog, Docker and Kubernetes:
-Common and Combined Log Format, JSON, HAProxy, AWS, Envoy, Istio, APISIX, and logfmt.
 
 Exit status:
 

@@ -51,13 +51,9 @@ func (m *limitMode) decide(p pending, key []byte) (granted bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("cost %v: %w", p.cost, err)
 	}
-	switch {
-	case d.Allowed:
+	if d.Allowed {
 		m.outcome.Granted++
-	case d.RetryAfter == tb.Never:
-		m.outcome.NeverGranted++
-		fallthrough
-	default:
+	} else {
 		m.outcome.Refused++
 	}
 	if entry.Value.add(p.time/int64(time.Second), d.Allowed) {

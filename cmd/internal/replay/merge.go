@@ -15,7 +15,6 @@ import (
 // order: a late line is replayed next.
 type merger struct {
 	r       *replayer
-	o       *Options
 	schema  accesslog.Schema
 	sources []*source // all, in the order of the inputs
 	open    []*source // by their next requests, the earliest first
@@ -36,7 +35,7 @@ type source struct {
 // replayInputs replays the inputs, and returns their errors in the order of the inputs. If ctx
 // is done, it ends early and marks the report.
 func (r *replayer) replayInputs(ctx context.Context, inputs []Input, o *Options) []error {
-	m := &merger{r: r, schema: o.Schema, o: o}
+	m := &merger{r: r, schema: o.Schema}
 	m.schema.Extra = r.mode.fields()
 	for _, in := range inputs {
 		src := &source{input: in, file: File{Name: in.Name}, end: func() {}}

@@ -107,9 +107,6 @@ type Limit struct {
 	Granted   uint64 `json:"granted"`
 	Refused   uint64 `json:"refused"`
 	Uncounted bool   `json:"uncounted,omitempty"`
-	// NeverGranted counts the refused requests whose cost is above the burst. No wait
-	// would have helped them.
-	NeverGranted uint64 `json:"never_granted,omitempty"`
 	// Policy is a suggested limit as a policy, which tb-proxy takes as it is. It is left out if a
 	// policy cannot have the limit, for the reason in NoPolicy.
 	Policy   *httplimit.Policy `json:"policy,omitempty"`
@@ -133,9 +130,6 @@ type TopKey struct {
 	Partial bool `json:"partial"`
 	// Peak is the most requests in one second of the log, granted or not.
 	Peak uint32 `json:"peak_per_second"`
-	// Need is the least burst with which the key would never be refused at the suggested rate, 0 if
-	// there is none. It is left out without a suggestion.
-	Need uint64 `json:"need,omitempty"`
 	// Habit is what the log shows of the client: the name of a crawler in its User-Agent, and the paths
 	// that most of its requests ask for.
 	Habit string `json:"habit,omitempty"`

@@ -156,17 +156,13 @@ func (s *Suggestion) find(o *Options, found *suggest.Result, share float64) *Lim
 // burstsFor returns the least bursts for a share of the clients.
 func burstsFor(o *Options, found *suggest.Result, share float64) (all []RateBurst) {
 	for i, rate := range o.Rates {
-		all = append(all, RateBurst{rate.String(), orZero(found.ForClients(i, share)), rate})
+		burst := found.ForClients(i, share)
+		if burst == suggest.None {
+			burst = 0
+		}
+		all = append(all, RateBurst{rate.String(), burst, rate})
 	}
 	return all
-}
-
-// orZero returns a burst, and 0 if none is enough.
-func orZero(burst uint64) uint64 {
-	if burst == suggest.None {
-		return 0
-	}
-	return burst
 }
 
 // leastBurst returns the least burst of a suggested limit, in tokens.
@@ -224,8 +220,7 @@ func (m *suggestionMode) fillClients(rep *Report, found *suggest.Result) {
 	for _, c := range clients[:min(len(clients), topKeys)] {
 		rep.Top = append(rep.Top, TopKey{
 			Key: compositekey.Parts(c.Key), Requests: c.Requests, Peak: c.Peak.Most,
-			Refused: refused[c], Need: orZero(found.Need(c, l.index)),
-			Habit: m.habits.of(c.Key),
+			Refused: refused[c], Habit: m.habits.of(c.Key),
 		})
 	}
 }

@@ -221,21 +221,15 @@ type clientRow struct {
 
 // clientTable returns a table of the keys that are refused most, and then send most.
 func (rep *Report) clientTable() (head []string, rows []clientRow) {
-	head = []string{"requests", "refused", "in a second"}
-	if rep.Suggestion != nil {
-		head = append(head, "burst to grant all")
-	}
 	for _, k := range rep.Top {
 		cells := []string{atLeast(k.Partial) + grouped(k.Requests),
 			atLeast(k.Partial) + grouped(k.Refused), grouped(k.Peak)}
-		if rep.Suggestion != nil {
-			if cells = append(cells, burstText(k.Need)); rep.Limit.Uncounted {
-				cells[1] = "-"
-			}
+		if rep.Limit.Uncounted {
+			cells[1] = "-"
 		}
 		rows = append(rows, clientRow{cells, keyText(k.Key), k.Habit})
 	}
-	return head, rows
+	return []string{"requests", "refused", "in a second"}, rows
 }
 
 // writeClients writes the table of clients.
@@ -307,12 +301,8 @@ func burstText(burst uint64) string {
 func (rep *Report) writeNotes(b *strings.Builder) {
 	var notes strings.Builder
 	rep.Clients.write(&notes, rep.Requests, rep.options.Trusted)
-	if l := rep.Limit; l != nil {
-		if !rep.KeysExact {
-			fmt.Fprintf(&notes, "The number of %s is an estimate, within about 1 %%.\n", rep.keyWord(2))
-		}
-		notes.WriteString(ifAny(l.NeverGranted, "The limit can never grant %s of the refused requests:"+
-			" their cost is above the burst.\n"))
+	if rep.Limit != nil && !rep.KeysExact {
+		fmt.Fprintf(&notes, "The number of %s is an estimate, within about 1 %%.\n", rep.keyWord(2))
 	}
 	note := func(n uint64, one, many, rest string) {
 		if n > 0 {

@@ -40,7 +40,6 @@ The clients that are refused most, and then send most:
          3        2            2  2001:db8::/64 -  mostly /p
          1        0            1  1.2.3.4 -  mostly /p
 
-The limit can never grant 1 of the refused requests: their cost is above the burst.
 4 requests have no user: such requests share one bucket.
 The first malformed lines:
   a.log:5: want ` + "`client ident user [time] \"request\" status size`" + `: "broken"
@@ -68,9 +67,9 @@ a.log: 103 lines, common.
 
 The clients that are refused most, and then send most:
 
-  requests  refused  in a second  burst to grant all  client
-       101       96          101                 101  192.0.2.1  mostly /p
-         2        0            1                   1  b  mostly /p
+  requests  refused  in a second  client
+       101       96          101  192.0.2.1  mostly /p
+         2        0            1  b  mostly /p
 `
 	if got := rendered(t, &replay(t, o, input("a.log", log)).Report); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
