@@ -76,8 +76,6 @@ var charts = []chart{
 }
 
 func (c chart) svg(raw *results) ([]byte, error) {
-	plot.DefaultFont = font.Font{Typeface: "Liberation", Variant: "Sans"}
-	canvas := vgsvg.New(vg.Length(len(c.panels))*14*vg.Centimeter, 10*vg.Centimeter)
 	row := make([]*plot.Plot, len(c.panels))
 	for i, p := range c.panels {
 		var err error
@@ -85,6 +83,17 @@ func (c chart) svg(raw *results) ([]byte, error) {
 			return nil, err
 		}
 	}
+	return svg(row, 14*vg.Centimeter, 10*vg.Centimeter)
+}
+
+func newPlot() *plot.Plot {
+	plot.DefaultFont = font.Font{Typeface: "Liberation", Variant: "Sans"}
+	return plot.New()
+}
+
+// svg draws plots of the given size side by side.
+func svg(row []*plot.Plot, width, height vg.Length) ([]byte, error) {
+	canvas := vgsvg.New(vg.Length(len(row))*width, height)
 	tiles := draw.Tiles{Rows: 1, Cols: len(row), PadX: vg.Centimeter / 2}
 	for i, c := range plot.Align([][]*plot.Plot{row}, tiles, draw.New(canvas))[0] {
 		row[i].Draw(c)
@@ -101,7 +110,7 @@ func (p panel) plot(raw *results, order []string) (*plot.Plot, error) {
 	if err != nil {
 		return nil, err
 	}
-	chart := plot.New()
+	chart := newPlot()
 	chart.Title.Text, chart.X.Label.Text, chart.Y.Label.Text = p.title, p.x, p.y
 	chart.NominalX(g.cols...)
 	chart.X.Min, chart.X.Max = -0.2, 1.4*float64(len(g.cols)) // with room for the legend

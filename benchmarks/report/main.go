@@ -1,5 +1,5 @@
 // Command report generates from the raw results of the benchmarks the tables that BENCHMARKS.md and
-// README.md quote, and the charts beside the results.
+// README.md quote, and the charts and all tables beside the results.
 //
 // usage: report DIR, where DIR is the root of the repository, or
 // report hits FILE prints the table of raw results of scripts/hits.
@@ -20,6 +20,7 @@ const (
 	document   = "BENCHMARKS.md"
 	readme     = "README.md"
 	resultsDir = "benchmarks/results"
+	allTables  = resultsDir + "/README.md"
 )
 
 func main() {
@@ -89,10 +90,31 @@ func generate(dir string) (map[string][]byte, error) {
 		}
 		files[resultsDir+"/"+c.name+".svg"] = drawing
 	}
-	return files, nil
+	var err error
+	if files[speedChart], err = speed(raw[bench]); err != nil {
+		return nil, fmt.Errorf("%s: %w", speedChart, err)
+	}
+	files[allTables], err = page(raw)
+	return files, err
 }
 
-// marked is a quoted table: the text between the two comments.
+// page returns all tables. BENCHMARKS.md explains them.
+func page(raw map[string]*results) ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteString("# Results\n\n" +
+		"`scripts/report` generates this page from the raw results. [BENCHMARKS.md](../../BENCHMARKS.md)" +
+		" has the method.\n")
+	for _, t := range tables {
+		text, err := t.markdown(raw[t.file])
+		if err != nil {
+			return nil, fmt.Errorf("table %s: %w", t.name, err)
+		}
+		fmt.Fprintf(&b, "\n## %s\n\n%s", t.title, text)
+	}
+	return b.Bytes(), nil
+}
+
+// marked is a quoted table or sentence: the text between the two comments.
 var marked = regexp.MustCompile(`(?s)(<!-- generated: (\S+) -->\n).*?(<!-- end -->)`)
 
 // fill replaces the tables that a document quotes. raw has the raw results by file.
@@ -110,8 +132,11 @@ func fill(text []byte, raw map[string]*results) ([]byte, error) {
 	return text, errors.Join(failed...)
 }
 
-// named returns the table with a name, in Markdown.
+// named returns the table or text with a name, in Markdown.
 func named(name string, raw map[string]*results) (string, error) {
+	if m, ok := made[name]; ok {
+		return m.text(raw[m.file])
+	}
 	for _, t := range tables {
 		if t.name == name {
 			return t.markdown(raw[t.file])

@@ -7,51 +7,80 @@ import (
 	"strings"
 )
 
-// table is a table that BENCHMARKS.md or README.md quotes by its name. Its cells are medians with
-// half the width of their 95% confidence interval, or quotients of medians.
+// table is a table of benchmarks/results/README.md, which BENCHMARKS.md may quote by its name. Its
+// cells are medians with half the width of their 95% confidence interval, or quotients of medians.
 type table struct {
 	name, file string // of the raw results
+	title      string
 	query
 	head string // of the first column
 	over string // the row that divides the others; "" for the values themselves
 }
 
-// made are the tables without a query.
-var made = map[string]func(*results) (string, error){
-	"machine": machine, "hits-machine": machine, "redis-machine": machine, "hits": hitsTable,
+// made are the texts without a query, by name.
+var made = map[string]struct {
+	file string
+	text func(*results) (string, error)
+}{
+	"in-short":      {bench, inShort},
+	"machine":       {bench, machine},
+	"hits-machine":  {onHits, machine},
+	"redis-machine": {inRedis, machine},
+	"hits":          {onHits, hitsTable},
 }
 
 // The files of raw results.
 const bench, onHits, inRedis = "bench.txt", "hits.txt", "redis.txt"
 
 var tables = []table{
-	{name: "machine", file: bench},
-	{"floor-1", bench, allow("/par:1 -/keys:100k", byLoad), "× floor", "floor"},
-	{"xtime-1", bench, allow("/par:1 "+xtime, byLoad), "× x/time/rate", "xtime-syncmap"},
-	{"xtime-64", bench, allow("/par:64 "+xtime, byLoad), "× x/time/rate", "xtime-syncmap"},
-	{"short-1", bench, allow("/par:1 "+short, byLoad), "ns, one goroutine", ""},
-	{"memory", bench, query{".name:Memory", "/impl", "/keys", []string{"B/key"}}, "bytes a key", ""},
-	{"tail-2", bench, query{".name:Tail /par:2", "/impl", "",
-		[]string{"p50-sec", "p99-sec", "p99.9-sec", "max-sec"}}, "", ""},
-
-	{name: "hits-machine", file: onHits},
-	{name: "hits", file: onHits},
-
-	{name: "redis-machine", file: inRedis},
-	{"redis-hot-64", inRedis, costs("hot_key"), "", ""},
-	{"redis-user-64", inRedis, costs("per_user"), "", ""},
-	{"redis-refuse-64", inRedis, costs("refuse"), "", ""},
-	{"redis-keys", inRedis, query{".name:Keys", "/impl", "", []string{"B/key"}}, "", ""},
-	{"redis-race", inRedis, query{".name:OverGrant /procs:1", "/impl", "", race}, "", ""},
-	{"redis-processes", inRedis, query{".name:Processes", "/impl", "/procs@num", perOp}, "processes",
-		""},
+	{
+		"decisions", bench, "A decision, one goroutine",
+		allow("/par:1 /dist:uniform -/keys:100k", byLoad), "ns", "",
+	},
+	{
+		"floor-1", bench, "Distance from the floor, one goroutine",
+		allow("/par:1 -/keys:100k", byLoad), "× floor", "floor",
+	},
+	{
+		"xtime-1", bench, "Against golang.org/x/time/rate in a sync.Map, one goroutine",
+		allow("/par:1 "+xtime, byLoad), "× x/time/rate", "xtime-syncmap",
+	},
+	{
+		"xtime-64", bench, "Against golang.org/x/time/rate in a sync.Map, 64 goroutines",
+		allow("/par:64 "+xtime, byLoad), "× x/time/rate", "xtime-syncmap",
+	},
+	{
+		"memory", bench, "Live heap for each key, with the key",
+		query{".name:Memory", "/impl", "/keys", []string{"B/key"}}, "bytes a key", "",
+	},
+	{
+		"tail-2", bench, "Single calls by two goroutines, in ns: nine hits of 50,000 keys, then a new key",
+		query{".name:Tail /par:2", "/impl", "",
+			[]string{"p50-sec", "p99-sec", "p99.9-sec", "max-sec"}}, "", "",
+	},
+	{"redis-hot-64", inRedis, "In Redis: one key, 64 goroutines", costs("hot_key"), "", ""},
+	{"redis-user-64", inRedis, "In Redis: a key for each of 64 goroutines", costs("per_user"), "", ""},
+	{
+		"redis-refuse-64", inRedis, "In Redis: refusals on one key, 64 goroutines",
+		costs("refuse"), "", "",
+	},
+	{
+		"redis-keys", inRedis, "In Redis: the server's memory for each of 100,000 keys",
+		query{".name:Keys", "/impl", "", []string{"B/key"}}, "", "",
+	},
+	{
+		"redis-race", inRedis, "In Redis: 64 goroutines race for the tokens of one bucket",
+		query{".name:OverGrant /procs:1", "/impl", "", race}, "", "",
+	},
+	{
+		"redis-processes", inRedis, "In Redis: one key, 64 goroutines in several processes, in ns",
+		query{".name:Processes", "/impl", "/procs@num", perOp}, "processes", "",
+	},
 }
 
 const (
 	byLoad = "/load,/keys,/dist"
 	xtime  = "-/load:new /impl:(floor OR cas OR xtime-syncmap)"
-	short  = "/dist:uniform -/keys:100k" +
-		" /impl:(floor OR cas OR mutex OR xtime-syncmap OR xtime-lru)"
 )
 
 var (
@@ -85,9 +114,6 @@ func unitName(unit string) string {
 
 // markdown returns the table.
 func (t table) markdown(raw *results) (string, error) {
-	if t.filter == "" {
-		return made[t.name](raw)
-	}
 	g, err := raw.grid(t.query)
 	if err != nil {
 		return "", err
@@ -181,17 +207,19 @@ func thousands(number string) string {
 	return whole
 }
 
+// machine returns where and when results were measured.
 func machine(raw *results) (string, error) {
 	var b strings.Builder
-	b.WriteString("| | |\n|---|---|\n")
-	for _, key := range []string{"cpu", "cores", "kernel", "go", "goos", "goarch", "redis", "commit",
-		"date", "rounds", "benchtime"} {
-		if value := raw.config(key); value != "" {
-			fmt.Fprintf(&b, "| %s | %s |\n", key, value)
-		}
+	fmt.Fprintf(&b, "Measured on %s at commit %s: %s, %s cores, %s, %s, %s/%s",
+		raw.config("date"), raw.config("commit"), raw.config("cpu"), raw.config("cores"),
+		raw.config("kernel"), raw.config("go"), raw.config("goos"), raw.config("goarch"))
+	if redis := raw.config("redis"); redis != "" {
+		b.WriteString(", Redis " + redis)
 	}
+	fmt.Fprintf(&b, ".\n%s rounds of %s.", raw.config("rounds"), raw.config("benchtime"))
 	if raw.failed > 0 {
-		fmt.Fprintf(&b, "| failed | %d of %d |\n", raw.failed, raw.failed+len(raw.lines))
+		fmt.Fprintf(&b, " Failed: %d of %d.", raw.failed, raw.failed+len(raw.lines))
 	}
+	b.WriteString("\n")
 	return b.String(), nil
 }

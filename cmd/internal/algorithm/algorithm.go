@@ -1,4 +1,4 @@
-// Package algorithm has rate limiters that a token bucket is compared with. docs/algorithms.md
+// Package algorithm has rate limiters that a token bucket is compared with. docs/what-it-is-not.md
 // describes them and says when to prefer which.
 //
 // All algorithms have the limit of a token bucket. Its burst is the count of a window, and the

@@ -97,7 +97,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// The bounds that docs/algorithms.md has are reached, up to a request, at the edge of a window.
+// The bounds that docs/what-it-is-not.md has are reached, up to a request, at the edge of a window.
 func TestBoundsAreReached(t *testing.T) {
 	const edge, step = 100 * 2 * second, uint64(time.Millisecond)
 	for name, want := range map[string]map[time.Duration]uint64{ // by interval

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"fmt"
+	"image/color"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// speedChart is the picture at the top of README.md: this limiter beside the ones that applications
+// use.
+const speedChart = resultsDir + "/speed.svg"
+
+// compared are the contenders of the picture, from the bottom.
+var compared = []struct{ impl, name string }{
+	{"httprate", "httprate"},
+	{"ulule", "ulule/limiter"},
+	{"throttled", "throttled"},
+	{"xtime-lru", "rate in golang-lru"},
+	{"xtime-syncmap", "rate in sync.Map"},
+	{"cas", "ratelimit"},
+}
+
+var (
+	aGrant   = allow("/load:grant /keys:1 /par:1", "")
+	aRefusal = allow("/load:refuse /par:64", "")
+)
+
+// The colours can be read on a white and on a black page.
+var (
+	ours  = color.NRGBA{R: 0x2d, G: 0xa4, B: 0x4e, A: 0xff}
+	other = color.NRGBA{R: 0x76, G: 0x83, B: 0x90, A: 0xff}
+)
+
+func speed(raw *results) ([]byte, error) {
+	grant, err := bars(raw, aGrant, "a grant, ns")
+	if err != nil {
+		return nil, err
+	}
+	refusal, err := bars(raw, aRefusal, "a refusal among 64 goroutines, ns")
+	if err != nil {
+		return nil, err
+	}
+	return svg([]*plot.Plot{grant, refusal}, 11*vg.Centimeter, 4.5*vg.Centimeter)
+}
+
+// bars draws the median of each contender in a query of one column.
+func bars(raw *results, q query, title string) (*plot.Plot, error) {
+	g, err := raw.grid(q)
+	if err != nil {
+		return nil, err
+	}
+	chart := newPlot()
+	chart.BackgroundColor = nil
+	chart.Title.Text = title
+	chart.HideX()
+	var names, texts []string
+	var ends plotter.XYs
+	longest := 0.0
+	for i, c := range compared {
+		m, ok := g.median(c.impl, g.cols[0])
+		if !ok {
+			return nil, fmt.Errorf("%s has no result", c.impl)
+		}
+		bar, err := plotter.NewBarChart(plotter.Values{m.Center * 1e9}, vg.Points(10))
+		if err != nil {
+			return nil, err
+		}
+		bar.Horizontal, bar.XMin = true, float64(i)
+		bar.Color, bar.LineStyle.Width = other, 0
+		if c.impl == "cas" {
+			bar.Color = ours
+		}
+		chart.Add(bar)
+		names = append(names, c.name+" ")
+		texts = append(texts, " "+format(m.Center, "sec/op"))
+		ends = append(ends, plotter.XY{X: m.Center * 1e9, Y: float64(i)})
+		longest = max(longest, m.Center*1e9)
+	}
+	labels, err := plotter.NewLabels(plotter.XYLabels{XYs: ends, Labels: texts})
+	if err != nil {
+		return nil, err
+	}
+	for i := range labels.TextStyle {
+		labels.TextStyle[i].YAlign = draw.YCenter
+		labels.TextStyle[i].Color = other
+	}
+	chart.Add(labels)
+	chart.NominalY(names...)
+	chart.X.Min, chart.X.Max = 0, 1.15*longest // with room for the last label
+	chart.Title.TextStyle.Color, chart.Y.Tick.Label.Color = other, other
+	chart.Y.Color, chart.Y.Width = other, 0
+	return chart, nil
+}
+
+// inShort is the number at the top of README.md.
+func inShort(raw *results) (string, error) {
+	grant, err := raw.grid(aGrant)
+	if err != nil {
+		return "", err
+	}
+	ns := func(impl string) string {
+		s, _ := grant.median(impl, grant.cols[0])
+		return format(s.Center, "sec/op")
+	}
+	return fmt.Sprintf("A grant takes **%s ns**, and %s with x/time/rate in a sync.Map"+
+		" ([%s, commit %s](BENCHMARKS.md)).\n",
+		ns("cas"), ns("xtime-syncmap"), raw.config("go"), raw.config("commit")), nil
+}
