@@ -66,7 +66,7 @@ func ExampleNewBucket() {
 	if err != nil {
 		panic(err)
 	}
-	d, err := bucket.AllowCost(2.5)
+	d, err := bucket.AllowN(2.5)
 	if err != nil {
 		panic(err)
 	}
@@ -86,8 +86,8 @@ func ExampleLimit() {
 		panic(err)
 	}
 	burst, _ := tables.AllowN(ctx, "orders", 30_000)
-	eventual, _ := tables.AllowCost(ctx, "orders", 0.5)
-	transactional, _ := tables.AllowCost(ctx, "orders", 2)
+	eventual, _ := tables.AllowN(ctx, "orders", 0.5)
+	transactional, _ := tables.AllowN(ctx, "orders", 2)
 	fmt.Println(burst.Allowed, eventual.RetryAfter, transactional.RetryAfter)
 
 	now = now.Add(5 * time.Minute) // idle
@@ -125,7 +125,7 @@ func Example_level() {
 	clock := ratelimit.WithClock(func() time.Time { return now })
 	limiter := ratelimit.NewTokenBucket(10, 4, clock)
 
-	limiter.AllowCost(ctx, "a", 2.5)
+	limiter.AllowN(ctx, "a", 2.5)
 	level, err := limiter.Level(ctx, "a")
 	if err != nil {
 		panic(err)

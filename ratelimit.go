@@ -20,8 +20,7 @@
 // Most callers want Allow. The methods differ in what they take:
 //
 //   - [cas.Limiter.Allow] takes one token.
-//   - [cas.Limiter.AllowN] takes n tokens, or none.
-//   - [cas.Limiter.AllowCost] takes a decimal number of tokens, or none.
+//   - [cas.Limiter.AllowN] takes a number of tokens, or none. It may be a fraction.
 //   - [cas.Limiter.AllowAt] is AllowN for a caller that has already read the clock.
 //   - [cas.Limiter.Charge], with [TakeAll], takes from several buckets, or from none of them. They
 //     may belong to several Limiters and Buckets: a Limiter for users, one for tenants, and a

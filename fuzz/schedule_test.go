@@ -18,8 +18,7 @@ import (
 // limiter has the methods that both implementations have.
 type limiter interface {
 	tb.Limiter
-	AllowCost(ctx context.Context, key string, cost float64) (tb.Decision, error)
-	AllowAt(t time.Time, key string, n int) (tb.Decision, error)
+	AllowAt(t time.Time, key string, cost float64) (tb.Decision, error)
 	Peek(ctx context.Context, key string) (tb.Decision, error)
 	Level(ctx context.Context, key string) (tb.Level, error)
 	Charge(key string, cost float64) (charge, error)
@@ -218,11 +217,11 @@ func (r *runner) call(c call, ended tb.Held, a *answer) (err error) {
 	ctx := context.Background()
 	switch c.op {
 	case allowN:
-		a.decision, err = r.AllowN(ctx, c.key, c.n)
+		a.decision, err = r.AllowN(ctx, c.key, float64(c.n))
 	case allowCost:
-		a.decision, err = r.AllowCost(ctx, c.key, c.cost)
+		a.decision, err = r.AllowN(ctx, c.key, c.cost)
 	case allowAt:
-		a.decision, err = r.AllowAt(r.now.Add(-c.step), c.key, c.n)
+		a.decision, err = r.AllowAt(r.now.Add(-c.step), c.key, float64(c.n))
 	case peek:
 		a.decision, err = r.Peek(ctx, c.key)
 	case takeAll:

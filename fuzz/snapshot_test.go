@@ -31,7 +31,7 @@ func TestRestoredLimiterGoesOn(t *testing.T) {
 			reserve := rng.IntN(3) == 0
 			answer := func(l limiter) (d tb.Decision, delay time.Duration) {
 				if !reserve {
-					d, _ = l.AllowN(t.Context(), key, n)
+					d, _ = l.AllowN(t.Context(), key, float64(n))
 					return d, 0
 				}
 				r, _ := l.Reserve(t.Context(), key, float64(n))

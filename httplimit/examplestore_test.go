@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"time"
@@ -28,7 +27,7 @@ type otherLimiter struct {
 type otherCharge struct {
 	limiter tb.Limiter
 	key     string
-	n       int
+	cost    float64
 }
 
 func (s otherStore) Limiters(rule string, limits []tb.Limit) ([]tb.Limiter, error) {
@@ -46,7 +45,7 @@ func (otherStore) TakeAll(
 	all := make([]tb.Decision, len(charges))
 	for i, x := range charges {
 		c := x.(otherCharge)
-		d, err := c.limiter.AllowN(ctx, c.key, c.n)
+		d, err := c.limiter.AllowN(ctx, c.key, c.cost)
 		if all[i] = d; err != nil || !d.Allowed {
 			return all, false, err
 		}
@@ -57,14 +56,14 @@ func (otherStore) TakeAll(
 func (l otherLimiter) Limit() tb.Limit       { return l.limit }
 func (otherLimiter) SetLimit(tb.Limit) error { return errors.ErrUnsupported }
 func (l otherLimiter) Charge(key string, cost float64) (tb.Charge, error) {
-	return otherCharge{l, key, int(min(math.Ceil(cost), math.MaxInt32))}, nil
+	return otherCharge{l, key, cost}, nil
 }
 
 func (otherCharge) Peek(time.Time) (tb.Decision, error) {
 	return tb.Decision{}, errors.ErrUnsupported
 }
 func (c otherCharge) Take(time.Time) (tb.Decision, error) {
-	return c.limiter.AllowN(context.Background(), c.key, c.n)
+	return c.limiter.AllowN(context.Background(), c.key, c.cost)
 }
 func (otherCharge) Cancel()                           {}
 func (otherCharge) Level(time.Time) (tb.Level, error) { return tb.Level{}, errors.ErrUnsupported }

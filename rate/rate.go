@@ -235,7 +235,7 @@ func (lim *Limiter) Allow() bool {
 // AllowN reports whether n events may happen at t, and takes their tokens.
 func (lim *Limiter) AllowN(t time.Time, n int) bool {
 	if s := lim.state.Load(); s != nil && s.plain && n > 0 {
-		d, _ := s.bucket.AllowAt(t, n) // no error: n is positive
+		d, _ := s.bucket.AllowAt(t, float64(n)) // no error: n is positive
 		return d.Allowed
 	}
 	return lim.reserveN(t, n, 0).ok
@@ -323,7 +323,7 @@ func (lim *Limiter) Wait(ctx context.Context) error { return lim.WaitN(ctx, 1) }
 // WaitN sleeps, WaitN cancels the reservation and returns the error of the context.
 func (lim *Limiter) WaitN(ctx context.Context, n int) error {
 	if s := lim.state.Load(); s != nil && s.plain && n > 0 && ctx.Err() == nil {
-		if d, _ := s.bucket.AllowN(n); d.Allowed { // no error: n is positive
+		if d, _ := s.bucket.AllowN(float64(n)); d.Allowed { // no error: n is positive
 			return nil
 		}
 	}

@@ -29,7 +29,7 @@ type Decision struct {
 type Limiter interface {
 	// Allow takes one token of key's bucket.
 	Allow(ctx context.Context, key string) (Decision, error)
-	// AllowN takes n tokens of key's bucket, or none. It returns ErrInvalidCost if n is not
-	// positive. If n is above the capacity, RetryAfter is Never.
-	AllowN(ctx context.Context, key string, n int) (Decision, error)
+	// AllowN takes a number of tokens of key's bucket, or none. It returns ErrInvalidCost if the
+	// cost is not positive and finite. If it is above the capacity, RetryAfter is Never.
+	AllowN(ctx context.Context, key string, cost float64) (Decision, error)
 }

@@ -37,7 +37,7 @@ func (o Overflow) String() string {
 // Option configures a limiter: see WithClock, WithMaxKeys and WithOverflow.
 type Option struct{ set func(*Settings) error }
 
-// WithClock sets the clock. Allow, AllowN, AllowCost, Peek and Level read it exactly once in each
+// WithClock sets the clock. Allow, AllowN, Peek and Level read it exactly once in each
 // call with a valid cost. now must be safe for concurrent use. The default is the monotonic clock
 // of the process.
 func WithClock(now func() time.Time) Option {

@@ -45,6 +45,8 @@ var notOfALimiter = map[string]string{
 	"ImpossibleConfigurationIsAConfigError": "the adapter checks the limit",
 	"ClockIsReadOncePerCall":                "the adapter reads the clock",
 	"ContextIsIgnored":                      "the adapter has no context",
+	"FractionalCostsAreExact":               "the others take whole tokens",
+	"FractionalCostIsNeverFree":             "the others take whole tokens",
 	"BoundWithLateConcurrentReadings":       "a limiter that fails it may pass by chance",
 	"KeysAreCopied":                         stringsStay,
 	"CopiedKeysAreEvicted":                  stringsStay,
@@ -59,8 +61,8 @@ type adapter func(key string, n int) (tb.Decision, error)
 
 func (a adapter) Allow(_ context.Context, key string) (tb.Decision, error) { return a(key, 1) }
 
-func (a adapter) AllowN(_ context.Context, key string, n int) (tb.Decision, error) {
-	return a(key, n)
+func (a adapter) AllowN(_ context.Context, key string, cost float64) (tb.Decision, error) {
+	return a(key, int(min(cost, math.MaxInt32)))
 }
 
 // bounded is a limiter with a bound of its keys.

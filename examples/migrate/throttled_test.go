@@ -42,7 +42,7 @@ func throttledTable(
 	n int,
 ) []any {
 	_, result, _ := rateLimiter.RateLimitCtx(ctx, "ada", n)
-	d, _ := limiter.AllowN(ctx, "ada", n)
+	d, _ := limiter.AllowN(ctx, "ada", float64(n))
 	level, _ := limiter.Level(ctx, "ada")
 	return []any{
 		result.RetryAfter, d.RetryAfter, ratelimit.Never, result.ResetAfter, level.Full,

@@ -22,7 +22,7 @@ type both interface {
 	Level(ctx context.Context, key string) (tb.Level, error)
 	Peek(ctx context.Context, key string) (tb.Decision, error)
 	Reserve(ctx context.Context, key string, cost float64) (tb.Reservation, error)
-	AllowAt(t time.Time, key string, n int) (tb.Decision, error)
+	AllowAt(t time.Time, key string, cost float64) (tb.Decision, error)
 	SetLimit(limit tb.Limit) error
 	Limit() tb.Limit
 	SetTier(tier int, limit tb.Limit) error
@@ -76,21 +76,21 @@ type inTier struct {
 	tier *int
 }
 
-func (l inTier) charge(key string, n int) settledCharge {
+func (l inTier) charge(key string, cost float64) settledCharge {
 	l.t.Helper()
-	c, err := costIn(l.both, *l.tier, key, float64(n))
+	c, err := costIn(l.both, *l.tier, key, cost)
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	return c
 }
 
-func (l inTier) AllowAt(t time.Time, key string, n int) (tb.Decision, error) {
-	return l.charge(key, n).Take(t)
+func (l inTier) AllowAt(t time.Time, key string, cost float64) (tb.Decision, error) {
+	return l.charge(key, cost).Take(t)
 }
 
-func (l inTier) AllowN(_ context.Context, key string, n int) (tb.Decision, error) {
-	return l.AllowAt(*l.now, key, n)
+func (l inTier) AllowN(_ context.Context, key string, cost float64) (tb.Decision, error) {
+	return l.AllowAt(*l.now, key, cost)
 }
 
 func (l inTier) Allow(ctx context.Context, key string) (tb.Decision, error) {
@@ -210,7 +210,7 @@ func TestTiersShareTheEndOfTheClock(t *testing.T) {
 			t.Fatal(d)
 		}
 		for n, want := range map[int]time.Duration{28: 280 * year, 30: tb.Never} {
-			if d, _ := l.AllowN(t.Context(), "a", n); d.Allowed || d.RetryAfter != want {
+			if d, _ := l.AllowN(t.Context(), "a", float64(n)); d.Allowed || d.RetryAfter != want {
 				t.Errorf("%d tokens: %+v, want RetryAfter %v", n, d, want)
 			}
 		}
@@ -578,7 +578,7 @@ func TestRestoreOfABucketFromBeforeAChange(t *testing.T) {
 	limit := tb.Limit{Capacity: 10, Tokens: 1, Per: time.Hour}
 	onBoth(t, &now, []tb.Limit{limit}, nil, func(t *testing.T, l both) {
 		for key, spent := range map[string]int{"fewer": 8, "more": 2} {
-			if d, _ := l.AllowN(t.Context(), key, spent); !d.Allowed {
+			if d, _ := l.AllowN(t.Context(), key, float64(spent)); !d.Allowed {
 				t.Fatal(d)
 			}
 		}

@@ -10,11 +10,11 @@ import (
 // Bucket is one token bucket without a key, to embed in a route or a connection. Use NewBucket to
 // make one: the zero Bucket has no limit, and a call on it panics. All methods are safe for
 // concurrent use. A Bucket takes about 370 bytes, and 770 after the first SetLimit. NewBucket makes
-// 14 allocations. The only error of AllowN, AllowCost, AllowAt and Reserve is tb.ErrInvalidCost.
+// 14 allocations. The only error of AllowN, AllowAt and Reserve is tb.ErrInvalidCost.
 //
 // Most callers want Allow:
 //
-//   - Allow, AllowN, AllowCost and AllowAt take tokens, or refuse.
+//   - Allow, AllowN and AllowAt take tokens, or refuse.
 //   - Reserve and Wait take tokens that may be used later.
 //   - Charge makes one part of a call on several buckets: see tb.TakeAll.
 //   - Peek and Level take nothing.
@@ -61,35 +61,20 @@ func (b *Bucket) Allow() tb.Decision {
 	return b.spend(t, 1)
 }
 
-// AllowN takes n tokens, or none. It returns tb.ErrInvalidCost if n is not positive.
-func (b *Bucket) AllowN(n int) (tb.Decision, error) {
-	if n <= 0 {
-		return tb.Decision{}, tb.ErrInvalidCost
-	}
-	return b.take(b.clock.read(), n), nil
-}
-
-// AllowCost takes a decimal number of tokens, or none; see Limiter.AllowCost.
-func (b *Bucket) AllowCost(cost float64) (tb.Decision, error) {
+// AllowN takes a number of tokens, or none; see Limiter.AllowN.
+func (b *Bucket) AllowN(cost float64) (tb.Decision, error) {
 	if err := checkCost(cost); err != nil {
 		return tb.Decision{}, err
 	}
-	t := b.clock.read()
-	c, m := b.load(), b.layout()
-	if c != nil {
-		if d, _, _, ok := c.take(m, t, m.unitsOfCost(cost)); ok {
-			return d, nil
-		}
-	}
-	return b.spend(t, cost), nil
+	return b.take(b.clock.read(), cost), nil
 }
 
 // AllowAt is AllowN for a caller that has already read the clock; see Limiter.AllowAt.
-func (b *Bucket) AllowAt(t time.Time, n int) (tb.Decision, error) {
-	if n <= 0 {
-		return tb.Decision{}, tb.ErrInvalidCost
+func (b *Bucket) AllowAt(t time.Time, cost float64) (tb.Decision, error) {
+	if err := checkCost(cost); err != nil {
+		return tb.Decision{}, err
 	}
-	return b.take(b.clock.instant(t), n), nil
+	return b.take(b.clock.instant(t), cost), nil
 }
 
 // AddAt puts a number of tokens into the bucket at t, a reading of the bucket's clock. They pay its
@@ -136,18 +121,18 @@ func (b *Bucket) level(t uint64) tb.Level {
 	return m.level(has, t)
 }
 
-// take takes n tokens at t.
-func (b *Bucket) take(t uint64, n int) tb.Decision {
+// take takes a number of tokens at t. It cannot fail.
+func (b *Bucket) take(t uint64, cost float64) tb.Decision {
 	c, m := b.load(), b.layout()
 	if c != nil {
-		if d, _, _, ok := c.take(m, t, m.unitsOf(n)); ok {
+		if d, _, _, ok := c.take(m, t, m.unitsOf(cost)); ok {
 			return d
 		}
 	}
-	return b.spend(t, float64(n))
+	return b.spend(t, cost)
 }
 
-// spend takes a number of tokens at t. It cannot fail.
+// spend is take for a cell in any state.
 func (b *Bucket) spend(t uint64, tokens float64) tb.Decision {
 	o, _ := spend(b, b.load(), t, request{tokens: tokens})
 	return o.Decision

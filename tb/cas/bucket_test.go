@@ -26,7 +26,7 @@ func TestTimeOfABucketBeginsWithItsFirstGrant(t *testing.T) {
 		{10 * time.Second, 6, false},
 		{10 * time.Second, 5, true},
 	} {
-		d, err := b.AllowAt(start.Add(call.reading), call.n)
+		d, err := b.AllowAt(start.Add(call.reading), float64(call.n))
 		if err != nil || d.Allowed != call.granted {
 			t.Errorf("%d tokens at %v: %+v, %v, want granted %t",
 				call.n, call.reading, d, err, call.granted)
@@ -40,8 +40,8 @@ func TestBucketTakesOnlyPositiveNumbers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, n := range []int{0, -1, math.MinInt} {
-		_, allow := b.AllowN(n)
-		_, at := b.AllowAt(time.Now(), n)
+		_, allow := b.AllowN(float64(n))
+		_, at := b.AllowAt(time.Now(), float64(n))
 		if !errors.Is(allow, tb.ErrInvalidCost) || !errors.Is(at, tb.ErrInvalidCost) {
 			t.Errorf("%d tokens: errors %v and %v, want %v", n, allow, at, tb.ErrInvalidCost)
 		}

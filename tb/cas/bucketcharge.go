@@ -15,7 +15,7 @@ type BucketCharge struct {
 
 var _ tb.Charge = (*BucketCharge)(nil)
 
-// Charge returns a charge of a decimal number of tokens, rounded up as AllowCost does. It returns
+// Charge returns a charge of a decimal number of tokens, rounded up as AllowN does. It returns
 // tb.ErrInvalidCost if cost is zero, negative, NaN or infinite. It takes nothing and allocates
 // nothing.
 func (b *Bucket) Charge(cost float64) (BucketCharge, error) {
@@ -28,7 +28,7 @@ func (c *BucketCharge) Peek(t time.Time) (tb.Decision, error) {
 	at, target := b.clock.instant(t), b.load()
 	if target != nil && c.within == 0 {
 		m := b.layout()
-		if d, ok := target.peek(m, at, m.unitsOfCost(c.tokens)); ok {
+		if d, ok := target.peek(m, at, m.unitsOf(c.tokens)); ok {
 			return d, nil
 		}
 	}

@@ -16,7 +16,7 @@ type Charge[K comparable] struct {
 
 var _ tb.Charge = (*Charge[string])(nil)
 
-// Charge returns a charge of a decimal number of tokens on key's bucket, rounded up as AllowCost
+// Charge returns a charge of a decimal number of tokens on key's bucket, rounded up as AllowN
 // does. It returns tb.ErrInvalidCost if cost is zero, negative, NaN or infinite. It takes nothing
 // and allocates nothing.
 func (l *Limiter[K]) Charge(key K, cost float64) (Charge[K], error) {
@@ -43,7 +43,7 @@ func (c *Charge[K]) Peek(t time.Time) (d tb.Decision, err error) {
 	c.checked = c.place.load()
 	if c.checked != nil && c.within == 0 {
 		m := c.place.layoutOf(c.checked)
-		if d, ok := c.checked.peek(m, at, m.unitsOfCost(c.tokens)); ok {
+		if d, ok := c.checked.peek(m, at, m.unitsOf(c.tokens)); ok {
 			return d, nil
 		}
 	}

@@ -259,7 +259,7 @@ func TestCancelGivesBackTheCostLessTheSupply(t *testing.T) {
 		} {
 			now = start
 			if tt.first > 0 {
-				if d, _ := l.AllowN(t.Context(), tt.key, int(tt.first)); !d.Allowed {
+				if d, _ := l.AllowN(t.Context(), tt.key, tt.first); !d.Allowed {
 					t.Fatalf("%s: %+v", name, d)
 				}
 			}

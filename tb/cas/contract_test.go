@@ -63,16 +63,12 @@ func (b *buckets) Allow(_ context.Context, key string) (tb.Decision, error) {
 	return b.bucket(key).Allow(), nil
 }
 
-func (b *buckets) AllowN(_ context.Context, key string, n int) (tb.Decision, error) {
-	return b.bucket(key).AllowN(n)
+func (b *buckets) AllowN(_ context.Context, key string, cost float64) (tb.Decision, error) {
+	return b.bucket(key).AllowN(cost)
 }
 
-func (b *buckets) AllowCost(_ context.Context, key string, cost float64) (tb.Decision, error) {
-	return b.bucket(key).AllowCost(cost)
-}
-
-func (b *buckets) AllowAt(t time.Time, key string, n int) (tb.Decision, error) {
-	return b.bucket(key).AllowAt(t, n)
+func (b *buckets) AllowAt(t time.Time, key string, cost float64) (tb.Decision, error) {
+	return b.bucket(key).AllowAt(t, cost)
 }
 
 func (b *buckets) Charge(key string, cost float64) (tb.Charge, error) {
@@ -146,8 +142,8 @@ func TestBucketMovesAsTheLimiterDoes(t *testing.T) {
 			}
 			undo = func() { ofBucket.Cancel(); ofKey.Cancel() }
 		}
-		got, _ := b.AllowN(1 + i%10)
-		want, _ := l.AllowN(t.Context(), "a", 1+i%10)
+		got, _ := b.AllowN(float64(1 + i%10))
+		want, _ := l.AllowN(t.Context(), "a", float64(1+i%10))
 		if got != want {
 			t.Fatalf("call %d at %v: %+v, want %+v", i, now, got, want)
 		}

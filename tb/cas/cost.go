@@ -34,17 +34,9 @@ func (m *layout) beyond(actual, estimate float64) (more, less uint64) {
 // impossible returns a cost that no bucket can ever pay.
 func (m *layout) impossible() uint64 { return m.capacity + 1 }
 
-// unitsOf returns n tokens in units, or more than the capacity if n is above it. n is positive.
-func (m *layout) unitsOf(n int) uint64 {
-	if uint64(n) > m.tokens {
-		return m.impossible()
-	}
-	return uint64(n) * m.scale
-}
-
-// unitsOfCost returns cost in units, rounded up, or more than the capacity if cost is above it.
-func (m *layout) unitsOfCost(cost float64) uint64 {
-	if cost > float64(m.tokens) {
+// unitsOf returns cost in units, rounded up, or more than the capacity if cost is above it.
+func (m *layout) unitsOf(cost float64) uint64 {
+	if cost > float64(int64(m.tokens)) {
 		return m.impossible()
 	}
 	return unit.RoundUp(cost, m.scale)

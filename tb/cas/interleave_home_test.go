@@ -65,7 +65,7 @@ func newStopped(t *testing.T) *stoppedHome {
 
 func (h *stoppedHome) takes(t *testing.T, n int) {
 	t.Helper()
-	if d, err := h.AllowN(n); err != nil || !d.Allowed {
+	if d, err := h.AllowN(float64(n)); err != nil || !d.Allowed {
 		t.Errorf("%d tokens: %+v, %v, want granted", n, d, err)
 	}
 }

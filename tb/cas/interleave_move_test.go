@@ -55,7 +55,7 @@ func TestBucketThatMovesDecidesAsTheReference(t *testing.T) {
 			old = f.cell("a")
 		}
 		got := f.allow("a", 1+i%10)
-		want, _ := reference.AllowN(context.Background(), "a", 1+i%10)
+		want, _ := reference.AllowN(context.Background(), "a", float64(1+i%10))
 		if got != want {
 			t.Fatalf("call %d at %v: got %+v, want %+v", i, f.now, got, want)
 		}
@@ -154,7 +154,7 @@ func TestRefusalOnASealedCellSetsNoTime(t *testing.T) {
 	} {
 		f.now = call.reading
 		got := f.allow("a", call.n)
-		want, _ := reference.AllowN(context.Background(), "a", call.n)
+		want, _ := reference.AllowN(context.Background(), "a", float64(call.n))
 		if got != want {
 			t.Fatalf("%d tokens at %v: got %+v, want %+v", call.n, call.reading, got, want)
 		}

@@ -38,7 +38,7 @@ func newFixture(t *testing.T, opts ...tb.Option) *fixture {
 // allow takes n tokens of key.
 func (f *fixture) allow(key string, n int) tb.Decision {
 	f.t.Helper()
-	d, err := f.AllowN(context.Background(), key, n)
+	d, err := f.AllowN(context.Background(), key, float64(n))
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func (f *fixture) layout() *layout { return f.limits.one.Load() }
 
 // take calls the fast path.
 func (f *fixture) take(c *cell, tokens int) (d tb.Decision, ok bool) {
-	d, _, _, ok = c.take(f.layout(), f.clock.read(), f.layout().unitsOf(tokens))
+	d, _, _, ok = c.take(f.layout(), f.clock.read(), f.layout().unitsOf(float64(tokens)))
 	return d, ok
 }
 

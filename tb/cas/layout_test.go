@@ -127,7 +127,7 @@ func TestDecimalCostsAreRoundedUp(t *testing.T) {
 		{1<<23 - 1, 0.1, 1}, {1<<23 - 1, 1, 10}, {1 << 23, 0.1, 1}, {1 << 23, 1, 1},
 	} {
 		m := newLayout(tb.Limit{Capacity: tt.capacity, Tokens: 1, Per: 1})
-		if got := m.unitsOfCost(tt.cost); got != tt.units {
+		if got := m.unitsOf(tt.cost); got != tt.units {
 			t.Errorf("capacity %d: cost %v is %d units, want %d",
 				tt.capacity, tt.cost, got, tt.units)
 		}
@@ -139,7 +139,7 @@ func TestDecimalCostsAreExact(t *testing.T) {
 	m := newLayout(tb.Limit{Capacity: 8, Tokens: 1, Per: 1})
 	for units := uint64(1); units <= m.capacity; units += 7 {
 		cost, _ := new(big.Rat).SetFrac64(int64(units), int64(m.scale)).Float64()
-		if got := m.unitsOfCost(cost); got != units {
+		if got := m.unitsOf(cost); got != units {
 			t.Fatalf("%v tokens are %d units, want %d", cost, got, units)
 		}
 	}

@@ -18,7 +18,7 @@ const idleTime = uint64(time.Minute)
 //
 // Most callers want Allow:
 //
-//   - Allow, AllowN, AllowCost and AllowAt take tokens, or refuse.
+//   - Allow, AllowN and AllowAt take tokens, or refuse.
 //   - Reserve and Wait take tokens that may be used later.
 //   - Charge and ChargeIn make one part of a call on several buckets: see tb.TakeAll.
 //   - Peek and Level take nothing.
@@ -88,49 +88,32 @@ func (l *Limiter[K]) Allow(_ context.Context, key K) (tb.Decision, error) {
 	return l.allowSlow(c, t, key, 1)
 }
 
-// AllowN takes n tokens, or none. It returns tb.ErrInvalidCost if n is not positive.
-func (l *Limiter[K]) AllowN(_ context.Context, key K, n int) (tb.Decision, error) {
-	if n <= 0 {
-		return tb.Decision{}, tb.ErrInvalidCost
-	}
-	return l.allow(l.clock.read(), key, n)
-}
-
-// AllowCost takes a decimal number of tokens, or none. It rounds the cost up to units of 10⁻⁶
-// token for capacities up to 83, and of Capacity·2⁻²³ tokens or less for larger ones. 0.1 is
-// exactly a tenth for capacities up to 8,388,607. It returns tb.ErrInvalidCost if cost is zero,
+// AllowN takes a number of tokens, or none. The number may be a fraction: it is rounded up to units
+// of 10⁻⁶ token for capacities up to 83, and of Capacity·2⁻²³ tokens or less for larger ones. 0.1
+// is exactly a tenth for capacities up to 8,388,607. It returns tb.ErrInvalidCost if cost is zero,
 // negative, NaN or infinite.
-func (l *Limiter[K]) AllowCost(_ context.Context, key K, cost float64) (tb.Decision, error) {
+func (l *Limiter[K]) AllowN(_ context.Context, key K, cost float64) (tb.Decision, error) {
 	if err := checkCost(cost); err != nil {
 		return tb.Decision{}, err
 	}
-	t := l.clock.read()
-	c := l.table.Load(key)
-	m := l.limits.layoutOf(c)
-	if c != nil {
-		if d, _, _, ok := c.take(m, t, m.unitsOfCost(cost)); ok {
-			return d, nil
-		}
-	}
-	o, err := spend(l.placeOf(key), c, t, request{tokens: cost})
-	return o.Decision, err
+	return l.allow(l.clock.read(), key, cost)
 }
 
 // AllowAt is AllowN for a caller that has already read the clock. t must be a reading of the
 // limiter's clock: time.Now(), unless WithClock sets another.
-func (l *Limiter[K]) AllowAt(t time.Time, key K, n int) (tb.Decision, error) {
-	if n <= 0 {
-		return tb.Decision{}, tb.ErrInvalidCost
+func (l *Limiter[K]) AllowAt(t time.Time, key K, cost float64) (tb.Decision, error) {
+	if err := checkCost(cost); err != nil {
+		return tb.Decision{}, err
 	}
 	at := l.clock.instant(t)
 	c := l.table.Load(key)
 	m := l.limits.one.Load()
 	if c != nil && m != nil {
-		if d, _, _, ok := c.take(m, at, m.unitsOf(n)); ok {
+		if d, _, _, ok := c.take(m, at, m.unitsOf(cost)); ok {
 			return d, nil
 		}
 	}
-	return l.allowSlow(c, at, key, n)
+	return l.allowSlow(c, at, key, cost)
 }
 
 // Peek returns the decision that Allow would return now. It takes nothing, adds no key and waits
@@ -176,28 +159,28 @@ func (l *Limiter[K]) Stats() tb.Stats {
 	return s
 }
 
-// allow takes n tokens at t.
-func (l *Limiter[K]) allow(t uint64, key K, n int) (tb.Decision, error) {
+// allow takes a number of tokens at t.
+func (l *Limiter[K]) allow(t uint64, key K, cost float64) (tb.Decision, error) {
 	c := l.table.Load(key)
 	m := l.limits.one.Load()
 	if c != nil && m != nil {
-		if d, _, _, ok := c.take(m, t, m.unitsOf(n)); ok {
+		if d, _, _, ok := c.take(m, t, m.unitsOf(cost)); ok {
 			return d, nil
 		}
 	}
-	return l.allowSlow(c, t, key, n)
+	return l.allowSlow(c, t, key, cost)
 }
 
 // allowSlow is allow for a key in any state, with or without tiers. c is what a look-up of key has
 // returned.
-func (l *Limiter[K]) allowSlow(c *cell, t uint64, key K, n int) (tb.Decision, error) {
+func (l *Limiter[K]) allowSlow(c *cell, t uint64, key K, cost float64) (tb.Decision, error) {
 	if l.limits.tiers != nil && c != nil {
 		m := l.limits.layoutOf(c)
-		if d, _, _, ok := c.take(m, t, m.unitsOf(n)); ok {
+		if d, _, _, ok := c.take(m, t, m.unitsOf(cost)); ok {
 			return d, nil
 		}
 	}
-	p, want := l.placeOf(key), request{tokens: float64(n)}
+	p, want := l.placeOf(key), request{tokens: cost}
 	if c == nil { // as spend does, without its look-up
 		if o, done, err := p.insert(p.layoutOf(nil), t, want); done {
 			return o.Decision, err

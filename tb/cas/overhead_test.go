@@ -52,14 +52,14 @@ func hitsAllocateNothing[K comparable](t *testing.T, key K) {
 		}
 		now := time.Now()
 		for name, call := range map[string]func(){
-			"Allow":     func() { check(l.Allow(ctx, key)) },
-			"AllowN":    func() { check(l.AllowN(ctx, key, 1)) },
-			"AllowCost": func() { check(l.AllowCost(ctx, key, 0.5)) },
-			"AllowAt":   func() { check(l.AllowAt(now, key, 1)) },
-			"Peek":      func() { check(l.Peek(ctx, key)) },
+			"Allow":    func() { check(l.Allow(ctx, key)) },
+			"AllowN":   func() { check(l.AllowN(ctx, key, 1)) },
+			"fraction": func() { check(l.AllowN(ctx, key, 0.5)) },
+			"AllowAt":  func() { check(l.AllowAt(now, key, 1)) },
+			"Peek":     func() { check(l.Peek(ctx, key)) },
 		} {
-			if name == "AllowCost" && !tt.granted {
-				_, _ = l.AllowCost(ctx, key, 1)
+			if name == "fraction" && !tt.granted {
+				_, _ = l.AllowN(ctx, key, 1)
 			}
 			if n := testing.AllocsPerRun(100, call); n != 0 {
 				t.Errorf("%T, %s: %s allocates %v times, want 0", key, tt.name, name, n)

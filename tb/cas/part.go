@@ -35,7 +35,7 @@ func (p *part) takeFast(c *cell, m *layout, t uint64) (d tb.Decision, ok bool) {
 	if c == nil {
 		return tb.Decision{}, false
 	}
-	d, before, after, ok := c.take(m, t, m.unitsOfCost(p.tokens))
+	d, before, after, ok := c.take(m, t, m.unitsOf(p.tokens))
 	p.receipt, p.delay = receipt{}, 0
 	if d.Allowed {
 		p.receipt = receipt{c, before, after}

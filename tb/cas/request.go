@@ -34,7 +34,7 @@ func (r *request) cost(m *layout) uint64 {
 		more, _ := m.beyond(r.tokens, r.estimate)
 		return more
 	}
-	return m.unitsOfCost(r.tokens)
+	return m.unitsOf(r.tokens)
 }
 
 // result is what a call gets.

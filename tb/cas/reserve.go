@@ -12,7 +12,7 @@ import (
 // Reserve takes a decimal number of tokens now, and returns when they may be used. It may put the
 // bucket into debt by one capacity. It refuses a deeper debt: the reservation is then not Allowed.
 // Of two reservations on one key, the one that takes its tokens first may use them first. Reserve
-// ignores the context. It returns tb.ErrInvalidCost as AllowCost does. It allocates the
+// ignores the context. It returns tb.ErrInvalidCost as AllowN does. It allocates the
 // reservation.
 func (l *Limiter[K]) Reserve(_ context.Context, key K, cost float64) (tb.Reservation, error) {
 	return reserve(l.placeOf(key), cost)
@@ -24,7 +24,7 @@ func (l *Limiter[K]) Reserve(_ context.Context, key K, cost float64) (tb.Reserva
 //
 // Wait takes nothing and returns an error at once in three cases:
 //
-//   - The cost or the key is invalid. The error is tb.ErrInvalidCost, as for AllowCost, or
+//   - The cost or the key is invalid. The error is tb.ErrInvalidCost, as for AllowN, or
 //     tb.ErrInvalidKey.
 //   - The context has ended. The error is the context's.
 //   - Wait cannot wait. The error is a *tb.WaitError. The deadline of the context is too near, the
@@ -84,7 +84,7 @@ func wait[H home](ctx context.Context, h H, cost float64) error {
 	t := h.now()
 	c := h.load()
 	if m := h.layoutOf(c); c != nil {
-		if d, _, _, ok := c.take(m, t, m.unitsOfCost(cost)); ok && d.Allowed {
+		if d, _, _, ok := c.take(m, t, m.unitsOf(cost)); ok && d.Allowed {
 			h.shared().reservations.Add(1)
 			return nil
 		}
@@ -153,7 +153,7 @@ func (s *limits) giveBack(r receipt, tokens float64) {
 		case deficit > m.capacity:
 			return
 		default:
-			units := m.unitsOfCost(tokens)
+			units := m.unitsOf(tokens)
 			units -= min(units, delta-min(delta, then))
 			next = m.pack(delta, deficit-min(deficit, units))
 		}

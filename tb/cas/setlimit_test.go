@@ -327,8 +327,8 @@ func TestBucketRemembersOneLimit(t *testing.T) {
 			}
 			now = now.Add(time.Duration(i%5) * 100 * time.Millisecond)
 			if i%3 > 0 {
-				got, _ := b.AllowAt(now.Add(ahead), 1+i%4)
-				want, _ := reference.AllowAt(now.Add(ahead), "", 1+i%4)
+				got, _ := b.AllowAt(now.Add(ahead), float64(1+i%4))
+				want, _ := reference.AllowAt(now.Add(ahead), "", float64(1+i%4))
 				if got != want {
 					t.Fatalf("ahead by %v, after %d changes: %+v, want %+v", ahead, i+1, got, want)
 				}

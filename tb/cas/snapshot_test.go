@@ -18,7 +18,7 @@ import (
 )
 
 type saver interface {
-	AllowN(context.Context, string, int) (tb.Decision, error)
+	AllowN(context.Context, string, float64) (tb.Decision, error)
 	Snapshot() iter.Seq2[string, tb.State]
 	Restore(iter.Seq2[string, tb.State]) error
 	Reset(string)
@@ -54,7 +54,7 @@ func TestBadStatesAreErrorsAndChangeNothing(t *testing.T) {
 func TestSnapshotLeavesOutKeysThatHaveGone(t *testing.T) {
 	for _, l := range []saver{cas.NewTokenBucket(10, 0.001), mutex.NewTokenBucket(10, 0.001)} {
 		for i, key := range []string{"d", "c", "b", "a"} {
-			if d, err := l.AllowN(t.Context(), key, 2*i+2); err != nil || !d.Allowed {
+			if d, err := l.AllowN(t.Context(), key, float64(2*i+2)); err != nil || !d.Allowed {
 				t.Fatalf("%T: AllowN returned %+v, %v", l, d, err)
 			}
 		}
@@ -178,7 +178,7 @@ func TestSnapshotWhileTheTableGrows(t *testing.T) {
 	const settled = 5000
 	l := cas.NewTokenBucket(10, 0.001)
 	for i := range settled {
-		_, _ = l.AllowN(t.Context(), "settled-"+strconv.Itoa(i), 1+i%10)
+		_, _ = l.AllowN(t.Context(), "settled-"+strconv.Itoa(i), float64(1+i%10))
 	}
 	var wg sync.WaitGroup
 	stop := make(chan struct{})

@@ -17,7 +17,7 @@ type Charge[K comparable] struct {
 
 var _ tb.Charge = (*Charge[string])(nil)
 
-// Charge returns a charge of a decimal number of tokens on key's bucket, rounded up as AllowCost
+// Charge returns a charge of a decimal number of tokens on key's bucket, rounded up as AllowN
 // does. It returns tb.ErrInvalidCost if cost is zero, negative, NaN or infinite. It takes
 // nothing.
 func (l *Limiter[K]) Charge(key K, cost float64) (Charge[K], error) {

@@ -38,9 +38,9 @@ func newLimit(l tb.Limit, end uint64) *limit {
 	}
 }
 
-// unitsOfCost returns a positive cost in units, or more than the capacity. It rounds up the decimal
+// unitsOf returns a positive cost in units, or more than the capacity. It rounds up the decimal
 // number with the fewest digits that parses as cost.
-func (l *limit) unitsOfCost(cost float64) int64 {
+func (l *limit) unitsOf(cost float64) int64 {
 	if n := int64(cost); float64(n) == cost && n <= int64(l.Capacity) {
 		return n * l.scale
 	}

@@ -99,17 +99,9 @@ func (l *Limiter[K]) Allow(_ context.Context, key K) (tb.Decision, error) {
 	return l.take(l.read(), key, 1)
 }
 
-// AllowN takes n tokens, or none. It returns tb.ErrInvalidCost if n is not positive.
-func (l *Limiter[K]) AllowN(_ context.Context, key K, n int) (tb.Decision, error) {
-	if n <= 0 {
-		return tb.Decision{}, tb.ErrInvalidCost
-	}
-	return l.take(l.read(), key, float64(n))
-}
-
-// AllowCost takes a decimal number of tokens, or none. It rounds the cost up to the resolution of
-// the limiter. It returns tb.ErrInvalidCost if cost is zero, negative, NaN or infinite.
-func (l *Limiter[K]) AllowCost(_ context.Context, key K, cost float64) (tb.Decision, error) {
+// AllowN takes a number of tokens, or none. It rounds the cost up to the resolution of the limiter.
+// It returns tb.ErrInvalidCost if cost is zero, negative, NaN or infinite.
+func (l *Limiter[K]) AllowN(_ context.Context, key K, cost float64) (tb.Decision, error) {
 	if err := checkCost(cost); err != nil {
 		return tb.Decision{}, err
 	}
@@ -117,11 +109,11 @@ func (l *Limiter[K]) AllowCost(_ context.Context, key K, cost float64) (tb.Decis
 }
 
 // AllowAt is AllowN for a caller that has already read the clock.
-func (l *Limiter[K]) AllowAt(t time.Time, key K, n int) (tb.Decision, error) {
-	if n <= 0 {
-		return tb.Decision{}, tb.ErrInvalidCost
+func (l *Limiter[K]) AllowAt(t time.Time, key K, cost float64) (tb.Decision, error) {
+	if err := checkCost(cost); err != nil {
+		return tb.Decision{}, err
 	}
-	return l.take(l.instant(t), key, float64(n))
+	return l.take(l.instant(t), key, cost)
 }
 
 // Peek returns the decision that Allow would return now. It takes nothing and adds no key.
@@ -186,7 +178,7 @@ func (l *Limiter[K]) check(now uint64, key K, c call) (tb.Decision, error) {
 	s := m.first(now)
 	if b != nil {
 		s = *b.in(m, now)
-	} else if m.unitsOfCost(c.tokens) <= m.capacity {
+	} else if m.unitsOf(c.tokens) <= m.capacity {
 		if until, ok := l.makeRoom(now, false); !ok {
 			return tb.Decision{RetryAfter: m.wait(now, until)}, nil
 		}
@@ -223,7 +215,7 @@ func (l *Limiter[K]) spend(now uint64, key K, c *call, r *receipt[K]) error {
 		if isNaN(key) {
 			return tb.ErrInvalidKey
 		}
-		if m.unitsOfCost(c.tokens) <= m.capacity || c.rest {
+		if m.unitsOf(c.tokens) <= m.capacity || c.rest {
 			if until, ok := l.makeRoom(now, true); !ok {
 				l.stats.RefusedNew++
 				c.delay = m.wait(now, until)

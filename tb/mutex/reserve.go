@@ -118,7 +118,7 @@ func (l *Limiter[K]) giveBack(r receipt[K], tokens float64) {
 	case b.inDebt:
 		return
 	default:
-		units := m.unitsOfCost(tokens)
+		units := m.unitsOf(tokens)
 		if r.after.time.less(b.time) {
 			units -= b.time.minus(r.after.time).clamp(units)
 		}

@@ -70,7 +70,7 @@ func deepest(l *limit) int64     { return maxDebt * l.scale }
 // charge decides a call at now on a bucket, and changes its state if the call is granted.
 func (l *limit) charge(b *state, now uint64, c *call) {
 	tokens, since := l.refilled(b, now)
-	cost := l.unitsOfCost(c.tokens)
+	cost := l.unitsOf(c.tokens)
 	if c.rest {
 		cost = max(0, l.roundUp(c.tokens)-l.roundUp(c.estimate))
 		most := l.supply(now).plus(uint64(l.capacity + c.debt(l)))

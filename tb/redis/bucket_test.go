@@ -75,7 +75,7 @@ func (b *bucket) take(limit tb.Limit, now uint64, tokens int) (tb.Decision, stat
 		b.errorf("%w", err)
 		return tb.Decision{}, state{}
 	}
-	e, before := b.apply(limit, now, item{units: m.unitsOf(tokens)})
+	e, before := b.apply(limit, now, item{units: m.unitsOf(float64(tokens))})
 	return e.Decision, before
 }
 

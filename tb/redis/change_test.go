@@ -87,11 +87,11 @@ func undoAfterAChange(s *simulator) error {
 		return err
 	}
 	grant := func(now uint64, tokens int) (undo item) {
-		e, before := b.apply(large, now, item{units: m.unitsOf(tokens)})
+		e, before := b.apply(large, now, item{units: m.unitsOf(float64(tokens))})
 		if !e.Allowed {
 			b.errorf("%d tokens: %+v", tokens, e)
 		}
-		return undoOf(before, m.unitsOf(tokens))
+		return undoOf(before, m.unitsOf(float64(tokens)))
 	}
 	for _, at := range []uint64{noon, noon + 1} { // of the later changes
 		b.fill()

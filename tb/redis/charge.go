@@ -43,7 +43,7 @@ var (
 	_ tb.Held   = (*Charge)(nil)
 )
 
-// Charge returns a charge of a decimal number of tokens on key's bucket, rounded up as AllowCost
+// Charge returns a charge of a decimal number of tokens on key's bucket, rounded up as AllowN
 // does. It returns tb.ErrInvalidCost if cost is zero, negative, NaN or infinite. It takes nothing.
 // The result is a *Charge.
 func (l *Limiter) Charge(key string, cost float64) (tb.Charge, error) {
@@ -53,7 +53,7 @@ func (l *Limiter) Charge(key string, cost float64) (tb.Charge, error) {
 	m := l.layout.Load()
 	return &Charge{
 		limiter: l, layout: m, key: key, name: l.name(key), tokens: cost,
-		item: item{units: m.unitsOfCost(cost)},
+		item: item{units: m.unitsOf(cost)},
 	}, nil
 }
 

@@ -70,7 +70,7 @@ func anyCall(l *Limiter, rng *rand.Rand) error {
 		_, err := l.Level(ctx, key)
 		return err
 	case 2:
-		_, err := l.AllowN(ctx, key, 1+rng.IntN(600))
+		_, err := l.AllowN(ctx, key, float64(1+rng.IntN(600)))
 		return err
 	case 3:
 		a, err := l.Charge(key, 1)

@@ -122,12 +122,8 @@ func (l slowed) Allow(ctx context.Context, key string) (tb.Decision, error) {
 	return normalDecision(l.Limiter.Allow(ctx, key))
 }
 
-func (l slowed) AllowN(ctx context.Context, key string, n int) (tb.Decision, error) {
-	return normalDecision(l.Limiter.AllowN(ctx, key, n))
-}
-
-func (l slowed) AllowCost(ctx context.Context, key string, cost float64) (tb.Decision, error) {
-	return normalDecision(l.Limiter.AllowCost(ctx, key, cost))
+func (l slowed) AllowN(ctx context.Context, key string, cost float64) (tb.Decision, error) {
+	return normalDecision(l.Limiter.AllowN(ctx, key, cost))
 }
 
 func (l slowed) Peek(ctx context.Context, key string) (tb.Decision, error) {

@@ -60,13 +60,13 @@ func (p *program) item(i int) item {
 	m := p.limits[st.tier]
 	switch st.kind {
 	case kindTake:
-		return item{units: m.unitsOfCost(st.tokens)}
+		return item{units: m.unitsOf(st.tokens)}
 	case kindReserve:
-		return reservation(m.unitsOfCost(st.tokens), deepest, st.within)
+		return reservation(m.unitsOf(st.tokens), deepest, st.within)
 	case kindGiveBack:
 		return m.settlement(p.steps[st.of].tokens, st.tokens)
 	case kindUndo:
-		return undoOf(p.results[st.of].before, m.unitsOfCost(p.steps[st.of].tokens))
+		return undoOf(p.results[st.of].before, m.unitsOf(p.steps[st.of].tokens))
 	}
 	return item{kind: kindLook}
 }

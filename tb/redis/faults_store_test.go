@@ -60,7 +60,7 @@ func TestFullServerEvictsTheFullestBuckets(t *testing.T) {
 		for i := range 32 {
 			wg.Go(func() {
 				for j := i; j < n; j += 32 {
-					d, err := l.AllowN(t.Context(), prefix+strconv.Itoa(j), tokens)
+					d, err := l.AllowN(t.Context(), prefix+strconv.Itoa(j), float64(tokens))
 					if err != nil || !d.Allowed {
 						t.Errorf("key %s%d: %+v, %v", prefix, j, d, err)
 						return

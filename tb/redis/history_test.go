@@ -61,7 +61,7 @@ func (c historyCall) on(l *mutex.TokenBucket) tb.Decision {
 		l.Reset("a")
 		return tb.Decision{}
 	}
-	d, _ := l.AllowAt(time.UnixMicro(int64(c.at)), "a", c.n)
+	d, _ := l.AllowAt(time.UnixMicro(int64(c.at)), "a", float64(c.n))
 	return d
 }
 
@@ -132,7 +132,7 @@ func play(t *testing.T, rng *rand.Rand, m *layout, sees bool, keys []string, lim
 						t.Error(err)
 					}
 				} else {
-					units := m.unitsOf(c.n)
+					units := m.unitsOf(float64(c.n))
 					s, local, err := l.ask(t.Context(), key, units)
 					if err != nil {
 						t.Error(err)

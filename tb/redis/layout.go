@@ -84,16 +84,8 @@ func (m *layout) reserve(h time.Duration) bool {
 // impossible returns a cost that no bucket can ever pay.
 func (m *layout) impossible() uint64 { return m.capacity + 1 }
 
-// unitsOf returns n tokens in units, or impossible if n is above the capacity. n is positive.
-func (m *layout) unitsOf(n int) uint64 {
-	if uint64(n) > m.capacity/m.scale {
-		return m.impossible()
-	}
-	return uint64(n) * m.scale
-}
-
-// unitsOfCost returns cost in units, rounded up, or impossible if it is above the capacity.
-func (m *layout) unitsOfCost(cost float64) uint64 {
+// unitsOf returns cost in units, rounded up, or impossible if it is above the capacity.
+func (m *layout) unitsOf(cost float64) uint64 {
 	if cost > float64(m.capacity/m.scale) {
 		return m.impossible()
 	}

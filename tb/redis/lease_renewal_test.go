@@ -197,10 +197,10 @@ func TestLeasedKeyIsRefusedLocally(t *testing.T) {
 func TestLeasedCapacityIsWhole(t *testing.T) {
 	limit := tb.Limit{Capacity: 10, Tokens: 25, Per: time.Hour} // 2.5 in 6 minutes
 	l := newLimiter(t, dial(t, redistest.Start(t)), limit, WithLease(6*time.Minute))
-	if d, err := l.AllowCost(t.Context(), "a", 7.1); err != nil || d.RetryAfter != tb.Never {
+	if d, err := l.AllowN(t.Context(), "a", 7.1); err != nil || d.RetryAfter != tb.Never {
 		t.Errorf("7.1 of 7 tokens: %+v, %v", d, err)
 	}
-	if d, err := l.AllowCost(t.Context(), "a", 0.1); err != nil || !d.Allowed {
+	if d, err := l.AllowN(t.Context(), "a", 0.1); err != nil || !d.Allowed {
 		t.Errorf("0.1 tokens: %+v, %v", d, err)
 	}
 	v, err := l.Level(t.Context(), "a")

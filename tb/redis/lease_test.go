@@ -139,7 +139,7 @@ func TestCallForAllTokensEndsTheLease(t *testing.T) {
 		if ends {
 			want = left
 		}
-		d, err := l.AllowN(t.Context(), "a", int(m.capacity/m.scale)+more)
+		d, err := l.AllowN(t.Context(), "a", float64(int(m.capacity/m.scale)+more))
 		if got := l.Stats().ReturnedTokens; err != nil || d.Allowed || left < 10 || got != want {
 			t.Errorf("%d tokens more: %+v, %v, %v of %v were given back", more, d, err, got, left)
 		}

@@ -17,7 +17,7 @@ import (
 //
 // Most callers want Allow:
 //
-//   - Allow, AllowN and AllowCost take tokens, or refuse. Decide also returns what decided.
+//   - Allow and AllowN take tokens, or refuse. Decide also returns what decided.
 //   - Reserve and Wait take tokens that the bucket will have.
 //   - Charge makes one part of a call on several buckets: see TakeAll.
 //   - Peek and Level take nothing.
@@ -135,31 +135,21 @@ func (l *Limiter) Allow(ctx context.Context, key string) (tb.Decision, error) {
 	return l.AllowN(ctx, key, 1)
 }
 
-// AllowN takes n tokens, or none. It returns tb.ErrInvalidCost if n is not positive.
-func (l *Limiter) AllowN(ctx context.Context, key string, n int) (tb.Decision, error) {
-	if n <= 0 {
-		return tb.Decision{}, tb.ErrInvalidCost
-	}
-	m := l.layout.Load()
-	r, err := l.decide(ctx, m, key, item{units: m.unitsOf(n)})
-	return r.Decision, err
-}
-
-// AllowCost takes a decimal number of tokens, or none. It rounds the cost up to units of 10⁻⁶
-// token for capacities up to 83, and of Capacity·2⁻²³ tokens or less for larger ones. It returns
-// tb.ErrInvalidCost if cost is zero, negative, NaN or infinite.
-func (l *Limiter) AllowCost(ctx context.Context, key string, cost float64) (tb.Decision, error) {
+// AllowN takes a number of tokens, or none. The number may be a fraction: it is rounded up to units
+// of 10⁻⁶ token for capacities up to 83, and of Capacity·2⁻²³ tokens or less for larger ones. It
+// returns tb.ErrInvalidCost if cost is zero, negative, NaN or infinite.
+func (l *Limiter) AllowN(ctx context.Context, key string, cost float64) (tb.Decision, error) {
 	o, err := l.Decide(ctx, key, cost)
 	return o.Decision, err
 }
 
-// Decide is AllowCost, and also returns what decided. If the failure policy did, it returns why.
+// Decide is AllowN, and also returns what decided. If the failure policy did, it returns why.
 func (l *Limiter) Decide(ctx context.Context, key string, cost float64) (Outcome, error) {
 	if err := checkCost(cost); err != nil {
 		return Outcome{}, err
 	}
 	m := l.layout.Load()
-	r, err := l.decide(ctx, m, key, item{units: m.unitsOfCost(cost)})
+	r, err := l.decide(ctx, m, key, item{units: m.unitsOf(cost)})
 	return r.Outcome, err
 }
 

@@ -80,7 +80,7 @@ func TestLimiter(t *testing.T) {
 			t.Fatalf("call %d: %+v, %v", i, d, err)
 		}
 	}
-	if d, err := l.AllowCost(ctx, "a", 0.5); err != nil || d != granted(2) {
+	if d, err := l.AllowN(ctx, "a", 0.5); err != nil || d != granted(2) {
 		t.Errorf("half a token: %+v, %v", d, err)
 	}
 	const day = 24 * time.Hour
@@ -99,15 +99,15 @@ func TestLimiter(t *testing.T) {
 		t.Errorf("Level: %+v, %v", v, err)
 	}
 	for _, cost := range []float64{0, -1, math.NaN(), math.Inf(1)} {
-		if _, err := l.AllowCost(ctx, "a", cost); !errors.Is(err, tb.ErrInvalidCost) {
+		if _, err := l.AllowN(ctx, "a", cost); !errors.Is(err, tb.ErrInvalidCost) {
 			t.Errorf("cost %v: got error %v, want ErrInvalidCost", cost, err)
 		}
 	}
-	if d, err := l.AllowCost(ctx, "a", math.MaxFloat64); err != nil || d != refused(tb.Never, 2) {
+	if d, err := l.AllowN(ctx, "a", math.MaxFloat64); err != nil || d != refused(tb.Never, 2) {
 		t.Errorf("the greatest number of tokens: %+v, %v", d, err)
 	}
 	for _, n := range []int{0, -1, math.MinInt} {
-		if _, err := l.AllowN(ctx, "a", n); !errors.Is(err, tb.ErrInvalidCost) {
+		if _, err := l.AllowN(ctx, "a", float64(n)); !errors.Is(err, tb.ErrInvalidCost) {
 			t.Errorf("%d tokens: got error %v, want ErrInvalidCost", n, err)
 		}
 	}

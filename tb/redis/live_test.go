@@ -162,7 +162,7 @@ func (b *liveBucket) step(ctx context.Context, rng *rand.Rand, sum *liveTally) e
 	if kind == 5 {
 		sum.undone.Add(1)
 		m := b.tiers[g.tier]
-		it := undoOf(g.before, m.unitsOf(g.tokens))
+		it := undoOf(g.before, m.unitsOf(float64(g.tokens)))
 		s, err := b.exec(ctx, g.tier, it)
 		g.charge.Cancel()
 		// If settled tokens have made up for a later reservation, the bucket is as it was before both,
@@ -204,7 +204,7 @@ func (b *liveBucket) take(ctx context.Context, rng *rand.Rand, tier int, sum *li
 	items, tokens := make([]item, 1+rng.IntN(3)), make([]int, 3)
 	for i := range items {
 		tokens[i] = 1 + rng.IntN(m.limit.Capacity)
-		items[i] = item{units: m.unitsOf(tokens[i])}
+		items[i] = item{units: m.unitsOf(float64(tokens[i]))}
 		if rng.IntN(3) == 0 {
 			within := time.Duration(rng.Int64N(3 * int64(b.fill)))
 			items[i] = reservation(items[i].units, deepest, within)

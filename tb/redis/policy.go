@@ -116,7 +116,7 @@ func (l *Limiter) fallback(
 		c, _ := l.share.Charge(key, m.tokens(units))
 		d, _ = c.Peek(time.Now())
 	default:
-		d, _ = l.share.AllowCost(ctx, key, m.tokens(units))
+		d, _ = l.share.AllowN(ctx, key, m.tokens(units))
 	}
 	if !d.Allowed && (d.RetryAfter == 0 || d.RetryAfter == tb.Never) { // the server has a larger one
 		d.RetryAfter = probeInterval

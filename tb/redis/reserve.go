@@ -78,7 +78,7 @@ func (l *Limiter) Wait(ctx context.Context, key string, cost float64) error {
 func (l *Limiter) reserve(
 	ctx context.Context, m *layout, key string, cost float64, debt uint64, within time.Duration,
 ) (r result, c *Charge, err error) {
-	it := reservation(m.unitsOfCost(cost), debt, within)
+	it := reservation(m.unitsOf(cost), debt, within)
 	r, err = l.decide(ctx, m, key, it)
 	if err != nil || !r.Allowed || r.By == ByPolicy {
 		return r, nil, err

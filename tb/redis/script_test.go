@@ -261,8 +261,8 @@ func allOrNone(s *simulator) error {
 	}
 	first, second := s.bucket("first"), s.bucket("second")
 	run := func(now uint64, units ...int) reply {
-		r, err := s.run(now, 2, m.part(first.key, item{units: m.unitsOf(units[0])}),
-			large.part(second.key, item{units: large.unitsOf(units[1])}))
+		r, err := s.run(now, 2, m.part(first.key, item{units: m.unitsOf(float64(units[0]))}),
+			large.part(second.key, item{units: large.unitsOf(float64(units[1]))}))
 		if err != nil {
 			first.errorf("%w", err)
 		}

@@ -167,7 +167,7 @@ func (s *simulator) compareGroups(rng *rand.Rand) error {
 			for _, i := range rng.Perm(3)[:size] {
 				n := 1 + rng.IntN(limit.Capacity/3+1)
 				costs = append(costs, n)
-				parts = append(parts, m.part(prefix+string(rune('a'+i)), item{units: m.unitsOf(n)}))
+				parts = append(parts, m.part(prefix+string(rune('a'+i)), item{units: m.unitsOf(float64(n))}))
 			}
 		}
 		r, err := s.run(now, size, parts...)

@@ -33,7 +33,7 @@ func weightedCallsTakeAllOrNothing(s *suite) {
 // allowCost takes a decimal number of tokens of the key a.
 func (f *fixture) allowCost(cost float64) tb.Decision {
 	f.Helper()
-	d, err := skipUnless[hasAllowCost](f).AllowCost(context.Background(), "a", cost)
+	d, err := f.AllowN(context.Background(), "a", cost)
 	f.check(d, err)
 	return d
 }
@@ -96,12 +96,9 @@ func costAboveCapacityIsRefusedWithNever(s *suite) {
 	for _, n := range impossible {
 		f.refused("a", n, tb.Never, 4)
 	}
-	if l, ok := f.Limiter.(hasAllowCost); ok {
-		for _, cost := range []float64{10.000001, 1e300, math.MaxFloat64} {
-			d, err := l.AllowCost(context.Background(), "a", cost)
-			if f.check(d, err); d.RetryAfter != tb.Never {
-				s.Errorf("AllowCost(%v) = %+v, want refused with Never", cost, d)
-			}
+	for _, cost := range []float64{10.000001, 1e300, math.MaxFloat64} {
+		if d := f.allowCost(cost); d.RetryAfter != tb.Never {
+			s.Errorf("AllowN(%v) = %+v, want refused with Never", cost, d)
 		}
 	}
 	f.granted("a", 4, 0)
@@ -114,22 +111,16 @@ func costAboveCapacityIsRefusedWithNever(s *suite) {
 func invalidCostsChangeNothing(s *suite) {
 	f := s.new(perSecond(10, 5))
 	f.granted("a", 6, 4)
-	for _, n := range []int{0, -1, math.MinInt} {
+	for _, cost := range []float64{0, -0.5, -1, math.NaN(), math.Inf(1), math.Inf(-1)} {
 		for _, key := range []string{"a", "new"} {
-			if d, err := f.AllowN(context.Background(), key, n); !errors.Is(err, tb.ErrInvalidCost) {
-				s.Errorf("AllowN(%d) = %+v, %v; want ErrInvalidCost", n, d, err)
+			d, err := f.AllowN(context.Background(), key, cost)
+			if !errors.Is(err, tb.ErrInvalidCost) {
+				s.Errorf("AllowN(%v) = %+v, %v; want ErrInvalidCost", cost, d, err)
 			}
 		}
 	}
 	if l, ok := f.Limiter.(hasLen); ok && l.Len() != 1 {
 		s.Errorf("%d keys after invalid calls, want 1", l.Len())
-	}
-	if l, ok := f.Limiter.(hasAllowCost); ok {
-		for _, cost := range []float64{0, -0.5, math.NaN(), math.Inf(1), math.Inf(-1)} {
-			if d, err := l.AllowCost(context.Background(), "a", cost); !errors.Is(err, tb.ErrInvalidCost) {
-				s.Errorf("AllowCost(%v) = %+v, %v; want ErrInvalidCost", cost, d, err)
-			}
-		}
 	}
 	f.granted("a", 4, 0)
 }
@@ -170,7 +161,7 @@ func allowAtUsesTheGivenReading(s *suite) {
 		{time.Second / 2, 1, false, 3 * time.Second / 2}, // late: RetryAfter counts from here
 		{3 * time.Second, 2, true, 0},
 	} {
-		d, err := l.AllowAt(start.Add(tt.at), "a", tt.n)
+		d, err := l.AllowAt(start.Add(tt.at), "a", float64(tt.n))
 		f.check(d, err)
 		if d.Allowed != tt.allowed || d.RetryAfter != tt.retry {
 			s.Errorf("AllowAt(%v, %d) = %+v, want %v, %v", tt.at, tt.n, d, tt.allowed, tt.retry)

@@ -2,6 +2,7 @@ package tbtest_test
 
 import (
 	"context"
+	"math"
 	"math/big"
 	"sync"
 	"testing"
@@ -25,19 +26,35 @@ type bucket struct {
 	at    time.Time
 }
 
-func product[A, B ~int | ~int64](a A, b B) *big.Int {
-	return new(big.Int).Mul(big.NewInt(int64(a)), big.NewInt(int64(b)))
+const micros = 1_000_000 // in a token
+
+// microsOf returns a cost in millionths of a token, rounded up.
+func microsOf(cost float64) int64 {
+	n := math.Floor(min(cost, math.MaxInt32) * micros)
+	if n/micros < cost {
+		n++
+	}
+	return int64(n)
+}
+
+func product(factors ...int64) *big.Int {
+	p := big.NewInt(1)
+	for _, f := range factors {
+		p.Mul(p, big.NewInt(f))
+	}
+	return p
 }
 
 func (l *limiter) Allow(ctx context.Context, key string) (tb.Decision, error) {
 	return l.AllowN(ctx, key, 1)
 }
 
-func (l *limiter) AllowN(_ context.Context, key string, n int) (d tb.Decision, err error) {
-	if n < 1 {
+func (l *limiter) AllowN(_ context.Context, key string, cost float64) (d tb.Decision, err error) {
+	if !(cost > 0) || math.IsInf(cost, 1) {
 		return d, tb.ErrInvalidCost
 	}
-	now, full := l.now(), product(l.limit.Capacity, l.limit.Per)
+	now, per := l.now(), int64(l.limit.Per)
+	full := product(micros, int64(l.limit.Capacity), per)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b, found := l.buckets[key]
@@ -46,23 +63,23 @@ func (l *limiter) AllowN(_ context.Context, key string, n int) (d tb.Decision, e
 	}
 	units, late := b.units, b.at.Sub(now)
 	if late < 0 {
-		units, late = new(big.Int).Add(units, product(-late, l.limit.Tokens)), 0
+		units, late = new(big.Int).Add(units, product(micros, l.limit.Tokens, int64(-late))), 0
 	}
 	if units.Cmp(full) > 0 {
 		units = full
 	}
-	left := new(big.Int).Sub(units, product(n, l.limit.Per))
+	left := new(big.Int).Sub(units, product(microsOf(cost), per))
 	if d.Allowed = left.Sign() >= 0; d.Allowed {
 		units = left
 		l.buckets[key] = bucket{units, now.Add(late)}
 	} else {
-		wait := left.Div(left, big.NewInt(l.limit.Tokens)) // rounds down, and is negative
+		wait := left.Div(left, product(micros, l.limit.Tokens)) // rounds down, and is negative
 		wait.Sub(big.NewInt(int64(late)), wait)
-		if d.RetryAfter = tb.Never; n <= l.limit.Capacity && wait.IsInt64() {
+		if d.RetryAfter = tb.Never; cost <= float64(l.limit.Capacity) && wait.IsInt64() {
 			d.RetryAfter = time.Duration(wait.Int64())
 		}
 	}
-	d.Remaining = int(new(big.Int).Div(units, big.NewInt(int64(l.limit.Per))).Int64())
+	d.Remaining = int(new(big.Int).Div(units, product(micros, per)).Int64())
 	return d, nil
 }
 

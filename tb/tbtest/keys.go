@@ -20,7 +20,7 @@ var keys = []test{
 
 // Keyed is a limiter with keys of type K.
 type Keyed[K comparable] interface {
-	AllowN(ctx context.Context, key K, n int) (tb.Decision, error)
+	AllowN(ctx context.Context, key K, cost float64) (tb.Decision, error)
 }
 
 // RunKeys checks that limiters with keys of type K copy the strings in their keys. A caller may
@@ -56,8 +56,8 @@ func (l *byText[K]) Allow(ctx context.Context, text string) (tb.Decision, error)
 	return l.AllowN(ctx, text, 1)
 }
 
-func (l *byText[K]) AllowN(ctx context.Context, text string, n int) (tb.Decision, error) {
-	return l.Keyed.AllowN(ctx, l.key(text), n)
+func (l *byText[K]) AllowN(ctx context.Context, text string, cost float64) (tb.Decision, error) {
+	return l.Keyed.AllowN(ctx, l.key(text), cost)
 }
 
 // unsafeString returns a string that shares b's memory. Some parsers of headers return such

@@ -10,11 +10,8 @@ import (
 
 // The methods that a limiter may have beyond tb.Limiter.
 type (
-	hasAllowCost interface {
-		AllowCost(ctx context.Context, key string, cost float64) (tb.Decision, error)
-	}
 	hasAllowAt interface {
-		AllowAt(t time.Time, key string, n int) (tb.Decision, error)
+		AllowAt(t time.Time, key string, cost float64) (tb.Decision, error)
 	}
 	hasCharge interface {
 		Charge(key string, cost float64) (tb.Charge, error)

@@ -44,7 +44,7 @@ import (
 // limit or an option that is out of range must be a *tb.ConfigError. Several goroutines call
 // a limiter at the same time.
 //
-// Run also tests AllowCost, AllowAt, Charge, Reserve, Wait, SetLimit, Limit, Peek, Level, Reset,
+// Run also tests AllowAt, Charge, Reserve, Wait, SetLimit, Limit, Peek, Level, Reset,
 // Len and Stats, each if the limiter has it with the signature that it has in tb/cas for string
 // keys. Charge is the exception: it must return a tb.Charge. Run tests MayWait, Delay and Settle
 // of a charge if it has them. The tests of a method that the limiter lacks are skipped. Without
@@ -136,7 +136,7 @@ func (f *fixture) allow(key string) tb.Decision { return f.allowN(key, 1) }
 
 func (f *fixture) allowN(key string, n int) tb.Decision {
 	f.Helper()
-	d, err := f.AllowN(context.Background(), key, n)
+	d, err := f.AllowN(context.Background(), key, float64(n))
 	f.check(d, err)
 	return d
 }

@@ -166,7 +166,7 @@ func TestGCRAIsATokenBucket(t *testing.T) {
 		for i, q := range traffic(burst, window, r, 1000) {
 			now := q.instant - q.instant%uint64(each)
 			clock = time.Unix(0, int64(now))
-			want, err := bucket.AllowN(t.Context(), "k", int(q.tokens))
+			want, err := bucket.AllowN(t.Context(), "k", float64(int(q.tokens)))
 			got := take(now, q.tokens)
 			if answers[got]++; err != nil || got != want.Allowed {
 				t.Fatalf("%+v, request %d: granted %v, tb/mutex %v, %v", limit, i, got, want, err)

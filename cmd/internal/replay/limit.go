@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -37,17 +36,11 @@ func newLimitMode(o *Options) (*limitMode, error) {
 }
 
 // decide decides a request of a key. The ranking has the key as a string, which saves an allocation
-// for each request of a tracked key. For a whole cost AllowAt decides as AllowCost does, in less
-// time.
-func (m *limitMode) decide(p pending, key []byte) (granted bool, err error) {
+// for each request of a tracked key.
+func (m *limitMode) decide(p pending, key []byte) (granted bool, _ error) {
 	m.now = time.Unix(0, p.time)
 	entry := m.ranking.track(key)
-	var d tb.Decision
-	if n := int(p.cost); float64(n) == p.cost {
-		d, err = m.limiter.AllowAt(m.now, entry.Key, n)
-	} else {
-		d, err = m.limiter.AllowCost(context.Background(), entry.Key, p.cost)
-	}
+	d, err := m.limiter.AllowAt(m.now, entry.Key, p.cost)
 	if err != nil {
 		return false, fmt.Errorf("cost %v: %w", p.cost, err)
 	}

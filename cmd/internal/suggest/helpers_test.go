@@ -38,7 +38,7 @@ func refusals(t testing.TB, limit tb.Limit, log []request) map[string]uint64 {
 			}
 		}
 		now = time.Unix(0, r.time)
-		d, err := l.AllowCost(t.Context(), r.key, float64(r.cost))
+		d, err := l.AllowN(t.Context(), r.key, float64(r.cost))
 		if err != nil {
 			t.Fatal(err)
 		}

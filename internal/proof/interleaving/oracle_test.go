@@ -20,7 +20,7 @@ func (p *client) call(l registry.Caller, c call) (a answer) {
 	*p.now = timeOf(c.at)
 	switch c.op {
 	case take:
-		a.Decision, err = l.AllowAt(*p.now, c.key, c.n)
+		a.Decision, err = l.AllowAt(*p.now, c.key, float64(c.n))
 	case takeOne:
 		a.Decision, err = l.Allow(context.Background(), c.key)
 	case peek:

@@ -32,13 +32,13 @@ func (r reference) Peek(ctx context.Context, key string) (tb.Decision, error) {
 	return d, err
 }
 
-func (r reference) AllowAt(t time.Time, key string, n int) (tb.Decision, error) {
+func (r reference) AllowAt(t time.Time, key string, cost float64) (tb.Decision, error) {
 	defer r.useLimit(key)()
-	if d, ok := r.makeRoom(t, key, n); !ok {
+	if d, ok := r.makeRoom(t, key, int(cost)); !ok {
 		return d, nil
 	}
 	defer r.unlock()
-	return r.TokenBucket.AllowAt(t, key, n)
+	return r.TokenBucket.AllowAt(t, key, cost)
 }
 
 func (r reference) Allow(_ context.Context, key string) (tb.Decision, error) {
@@ -63,7 +63,7 @@ func (r reference) makeRoom(t time.Time, key string, n int) (d tb.Decision, ok b
 	}
 	r.lock()
 	keys := r.Len()
-	if d, _ = r.TokenBucket.AllowAt(t, standIn, n); !d.Allowed {
+	if d, _ = r.TokenBucket.AllowAt(t, standIn, float64(n)); !d.Allowed {
 		r.unlock()
 		return d, false
 	}

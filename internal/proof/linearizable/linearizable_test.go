@@ -22,12 +22,12 @@ var histories = flag.Int("histories", 1000,
 // bucketLimiter is a cas.Bucket as a limiter with one key, which is never reset.
 type bucketLimiter struct{ *cas.Bucket }
 
-func (s bucketLimiter) AllowAt(t time.Time, _ string, n int) (tb.Decision, error) {
-	return s.Bucket.AllowAt(t, n)
+func (s bucketLimiter) AllowAt(t time.Time, _ string, cost float64) (tb.Decision, error) {
+	return s.Bucket.AllowAt(t, cost)
 }
 
-func (s bucketLimiter) AllowCost(_ context.Context, _ string, cost float64) (tb.Decision, error) {
-	return s.Bucket.AllowCost(cost)
+func (s bucketLimiter) AllowN(_ context.Context, _ string, cost float64) (tb.Decision, error) {
+	return s.Bucket.AllowN(cost)
 }
 
 func (s bucketLimiter) Peek(_ context.Context, _ string) (tb.Decision, error) {

@@ -101,7 +101,7 @@ func (r *request) impossible(limit *tb.Limit) *request {
 func (r *request) String() string {
 	return fmt.Sprintf("%s %q n=%d cost=%v at %v",
 		[...]string{
-			"AllowAt", "AllowCost", "Peek", "Reset", "Reserve", "Cancel", "Settle", "SetLimit",
+			"AllowAt", "AllowN", "Peek", "Reset", "Reserve", "Cancel", "Settle", "SetLimit",
 		}[r.verb], r.key, r.n, r.cost, r.at)
 }
 
@@ -114,8 +114,8 @@ type reply struct {
 
 // limiter has the methods that requests call.
 type limiter interface {
-	AllowAt(t time.Time, key string, n int) (tb.Decision, error)
-	AllowCost(ctx context.Context, key string, cost float64) (tb.Decision, error)
+	AllowAt(t time.Time, key string, cost float64) (tb.Decision, error)
+	AllowN(ctx context.Context, key string, cost float64) (tb.Decision, error)
 	Peek(ctx context.Context, key string) (tb.Decision, error)
 	Reset(key string)
 }
@@ -144,12 +144,12 @@ func (r *request) on(l limiter, c *sharedClock) (a reply) {
 	at := span.Origin.Add(r.at)
 	switch r.verb {
 	case allowAt:
-		a.Decision, a.err = l.AllowAt(at, r.key, r.n)
+		a.Decision, a.err = l.AllowAt(at, r.key, float64(r.n))
 	case allowCost:
 		if r.cost > 0 {
 			c.set(at)
 		}
-		a.Decision, a.err = l.AllowCost(ctx, r.key, r.cost)
+		a.Decision, a.err = l.AllowN(ctx, r.key, r.cost)
 	case peek:
 		c.set(at)
 		a.Decision, a.err = l.Peek(ctx, r.key)

@@ -14,13 +14,13 @@ import (
 // its AllowAt.
 type wrong func(at time.Duration, key string, n int) tb.Decision
 
-func (w wrong) AllowAt(t time.Time, key string, n int) (tb.Decision, error) {
-	return w(t.Sub(span.Origin), key, n), nil
+func (w wrong) AllowAt(t time.Time, key string, cost float64) (tb.Decision, error) {
+	return w(t.Sub(span.Origin), key, int(cost)), nil
 }
 
-func (wrong) AllowCost(context.Context, string, float64) (tb.Decision, error) { panic("called") }
-func (wrong) Peek(context.Context, string) (tb.Decision, error)               { panic("called") }
-func (wrong) Reset(string)                                                    { panic("called") }
+func (wrong) AllowN(context.Context, string, float64) (tb.Decision, error) { panic("called") }
+func (wrong) Peek(context.Context, string) (tb.Decision, error)            { panic("called") }
+func (wrong) Reset(string)                                                 { panic("called") }
 
 // simpleBucket is a correct bucket of such a limiter. Its tokens are counted in the time that
 // supplies them. It agrees with the oracle at readings of whole milliseconds.
@@ -102,7 +102,7 @@ func nothingWrong(t *testing.T, s *setup, stop func()) wrong {
 	span.Start(l)
 	return func(at time.Duration, key string, n int) tb.Decision {
 		stop()
-		d, _ := l.AllowAt(span.Origin.Add(at), key, n)
+		d, _ := l.AllowAt(span.Origin.Add(at), key, float64(n))
 		return d
 	}
 }
@@ -192,11 +192,11 @@ func TestSpanIsWhereBucketsMove(t *testing.T) {
 			keys := make([]string, 0, 101) // one for the warm-up
 			for i := range cap(keys) {
 				keys = append(keys, key(i))
-				_, _ = l.AllowAt(span.Origin, keys[i], limit.Capacity)
+				_, _ = l.AllowAt(span.Origin, keys[i], float64(limit.Capacity))
 			}
 			i := 0
 			allocated := testing.AllocsPerRun(len(keys)-1, func() {
-				_, _ = l.AllowAt(at, keys[i], limit.Capacity)
+				_, _ = l.AllowAt(at, keys[i], float64(limit.Capacity))
 				i++
 			})
 			if (allocated > 0) != moves {

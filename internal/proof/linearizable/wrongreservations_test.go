@@ -44,9 +44,9 @@ func (b *wrongBucket) left(at time.Duration) time.Duration {
 	return b.capacity*b.rate - max(0, b.full-at)
 }
 
-func (b *wrongBucket) AllowAt(t time.Time, _ string, n int) (tb.Decision, error) {
+func (b *wrongBucket) AllowAt(t time.Time, _ string, tokens float64) (tb.Decision, error) {
 	at := t.Sub(span.Origin)
-	cost := time.Duration(n) * b.rate
+	cost := time.Duration(tokens) * b.rate
 	left := b.left(at)
 	if left < cost {
 		return tb.Decision{RetryAfter: cost - left, Remaining: int(max(0, left) / b.rate)}, nil
@@ -104,7 +104,7 @@ func (b *wrongBucket) SetLimit(l tb.Limit) error {
 	return nil
 }
 
-func (*wrongBucket) AllowCost(context.Context, string, float64) (tb.Decision, error) {
+func (*wrongBucket) AllowN(context.Context, string, float64) (tb.Decision, error) {
 	panic("called")
 }
 func (*wrongBucket) Peek(context.Context, string) (tb.Decision, error) { panic("called") }

@@ -61,7 +61,7 @@ func (ld *load) evictsHotKeys() bool { return ld.keys > ld.maxKeys }
 
 // loaded has the methods of a limiter that a load calls.
 type loaded interface {
-	AllowAt(t time.Time, key string, n int) (tb.Decision, error)
+	AllowAt(t time.Time, key string, cost float64) (tb.Decision, error)
 	Stats() tb.Stats
 }
 
@@ -88,7 +88,7 @@ func (r *running) call(key, n int, at time.Duration) record {
 		c.forgivenBefore = r.Stats().Forgiven
 	}
 	c.made = r.events.Add(1) - 1
-	d, _ := r.AllowAt(r.began.Add(at), "hot "+strconv.Itoa(key), n)
+	d, _ := r.AllowAt(r.began.Add(at), "hot "+strconv.Itoa(key), float64(n))
 	if r.evictsHotKeys() {
 		c.forgivenAfter = r.Stats().Forgiven
 	}

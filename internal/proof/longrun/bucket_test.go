@@ -58,8 +58,8 @@ func TestTenYearsOfOneBucket(t *testing.T) {
 		calls, granted := 0, int64(0)
 		take := func(n int) tb.Decision {
 			calls++
-			d, _ := c.AllowN(ctx, "a", n)
-			if want, _ := m.AllowN(ctx, "a", n); d != want {
+			d, _ := c.AllowN(ctx, "a", float64(n))
+			if want, _ := m.AllowN(ctx, "a", float64(n)); d != want {
 				t.Fatalf("%+v, %d at %v: got %+v, want %+v", tt.limit, n, now, d, want)
 			}
 			if d.Allowed {

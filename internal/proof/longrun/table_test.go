@@ -53,8 +53,8 @@ func TestTenYearsOfATable(t *testing.T) {
 				}
 				calls++
 				n, before := 1+rng.IntN(limit.Capacity), l.Stats()
-				d, _ := l.AllowN(ctx, key, n)
-				if want, _ := reference.AllowN(ctx, key, n); d != want {
+				d, _ := l.AllowN(ctx, key, float64(n))
+				if want, _ := reference.AllowN(ctx, key, float64(n)); d != want {
 					t.Fatalf("%+v, %s, %d tokens at %v: got %+v, want %+v", limit, key, n, now, d, want)
 				}
 				if !d.Allowed {

@@ -17,7 +17,7 @@ var Origin = time.Unix(1_000_000_000, 0)
 // Start makes Origin the first reading of the clock of a new limiter, by a call that every
 // limiter refuses.
 func Start(l interface {
-	AllowAt(t time.Time, key string, n int) (tb.Decision, error)
+	AllowAt(t time.Time, key string, cost float64) (tb.Decision, error)
 }) {
 	_, _ = l.AllowAt(Origin, "", tb.MaxCapacity+1)
 }

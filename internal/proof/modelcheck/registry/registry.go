@@ -12,7 +12,7 @@ import (
 // Caller has the methods that the calls of a scenario need.
 type Caller interface {
 	Allow(ctx context.Context, key string) (tb.Decision, error)
-	AllowAt(t time.Time, key string, n int) (tb.Decision, error)
+	AllowAt(t time.Time, key string, cost float64) (tb.Decision, error)
 	Peek(ctx context.Context, key string) (tb.Decision, error)
 	Charge(key string, cost float64) (tb.Charge, error)
 	TakeAll(t time.Time, charges []tb.Charge, decisions []tb.Decision) (bool, error)

@@ -166,8 +166,8 @@ func (b exposedBucket) Allow(_ context.Context, _ string) (tb.Decision, error) {
 	return b.Bucket.Allow(), nil
 }
 
-func (b exposedBucket) AllowAt(t time.Time, _ string, n int) (tb.Decision, error) {
-	return b.Bucket.AllowAt(t, n)
+func (b exposedBucket) AllowAt(t time.Time, _ string, cost float64) (tb.Decision, error) {
+	return b.Bucket.AllowAt(t, cost)
 }
 
 func (b exposedBucket) Peek(_ context.Context, _ string) (tb.Decision, error) {
