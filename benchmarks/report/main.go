@@ -102,8 +102,8 @@ func generate(dir string) (map[string][]byte, error) {
 func page(raw map[string]*results) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString("# Results\n\n" +
-		"`scripts/report` generates this page from the raw results. [BENCHMARKS.md](../../BENCHMARKS.md)" +
-		" has the method.\n")
+		"`scripts/report` generates this page from the raw results." +
+		" [BENCHMARKS.md](../../BENCHMARKS.md) has the method.\n")
 	for _, t := range tables {
 		text, err := t.markdown(raw[t.file])
 		if err != nil {

@@ -59,7 +59,10 @@ var tables = []table{
 			[]string{"p50-sec", "p99-sec", "p99.9-sec", "max-sec"}}, "", "",
 	},
 	{"redis-hot-64", inRedis, "In Redis: one key, 64 goroutines", costs("hot_key"), "", ""},
-	{"redis-user-64", inRedis, "In Redis: a key for each of 64 goroutines", costs("per_user"), "", ""},
+	{
+		"redis-user-64", inRedis, "In Redis: a key for each of 64 goroutines",
+		costs("per_user"), "", "",
+	},
 	{
 		"redis-refuse-64", inRedis, "In Redis: refusals on one key, 64 goroutines",
 		costs("refuse"), "", "",
