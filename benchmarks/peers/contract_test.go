@@ -62,7 +62,7 @@ type adapter func(key string, n int) (tb.Decision, error)
 func (a adapter) Allow(_ context.Context, key string) (tb.Decision, error) { return a(key, 1) }
 
 func (a adapter) AllowN(_ context.Context, key string, cost float64) (tb.Decision, error) {
-	return a(key, int(min(cost, math.MaxInt32)))
+	return a(key, int(math.Ceil(min(cost, math.MaxInt32))))
 }
 
 // bounded is a limiter with a bound of its keys.
