@@ -17,21 +17,22 @@
 //
 // # Which method
 //
-// Most callers want Allow. The methods differ in what they take:
+// Most callers want Allow, or TryTake if they need only a yes or a no. The methods differ in what
+// they take:
 //
-//   - [cas.Limiter.Allow] takes one token.
-//   - [cas.Limiter.AllowN] takes a number of tokens, or none. It may be a fraction.
-//   - [cas.Limiter.AllowAt] is AllowN for a caller that has already read the clock.
-//   - [cas.Limiter.Charge], with [TakeAll], takes from several buckets, or from none of them. They
-//     may belong to several Limiters and Buckets: a Limiter for users, one for tenants, and a
-//     Bucket for all users together, for example.
+//   - [Limiter.Allow] takes one token.
+//   - [Limiter.AllowN] takes a number of tokens, which may be a fraction, or none.
+//   - [Limiter.AllowAt] is AllowN for a caller that has already read the clock.
+//   - [Limiter.Charge], with [AllowAll] or [TakeAll], takes from several buckets, or from none of
+//     them. They may belong to several Limiters and Buckets: a Limiter for users, one for tenants,
+//     and a Bucket for all users together, for example.
 //
 // These methods are for callers that can wait. They take tokens before the bucket has them:
 //
-//   - [cas.Limiter.Wait] takes tokens and sleeps until they may be used. It is for clients and
+//   - [Limiter.Wait] takes tokens and sleeps until they may be used. It is for clients and
 //     workers that must slow down. With a capacity of 1 its grants are exactly one token's time
 //     apart.
-//   - [cas.Limiter.Reserve] takes tokens and returns when they may be used. It is for callers that
+//   - [Limiter.Reserve] takes tokens and returns when they may be used. It is for callers that
 //     do the waiting themselves, may cancel, or learn the cost afterwards: see [Reservation].
 //   - MayWait of a Charge lets TakeAll take tokens in advance, too. Delay of the Charge returns the
 //     wait. The debt is bounded as in Wait.
@@ -39,27 +40,28 @@
 // If the cost is known only afterwards, as with the tokens of a language model, Reserve an estimate
 // and Settle the reservation with the actual cost.
 //
-// Two methods take nothing: [cas.Limiter.Peek] returns the decision that Allow would return, and
-// [cas.Limiter.Level] returns how full a bucket is. [cas.Limiter.SetLimit] changes the limit of all
+// Two methods take nothing: [Limiter.Peek] returns the decision that Allow would return, and
+// [Limiter.Level] returns how full a bucket is. [Limiter.SetLimit] changes the limit of all
 // keys while they are used, and keeps their tokens. [NewTiered] makes a Limiter whose keys have
 // different limits.
 //
-// A [cas.Bucket] has the methods above, without the key and, except for Wait, without the
+// A [Bucket] has the methods above, without the key and, except for Wait, without the
 // context. Its Allow, Peek and Level return no error. The other methods are about the table of a
-// Limiter. [cas.Limiter.Snapshot] and [cas.Limiter.Restore] keep its buckets across restarts.
-// [cas.Limiter.Reset], [cas.Limiter.Len] and [cas.Limiter.Stats] are for operators.
+// Limiter. [Limiter.Snapshot] and [Limiter.Restore] keep its buckets across restarts.
+// [Limiter.Reset], [Limiter.Len] and [Limiter.Stats] are for operators.
 //
 // # Where the rest is
 //
-// The types here are aliases. Package tb states the contract and documents the plain types. Package
-// tb/cas documents the limiters and their methods, as in
-//
-//	go doc github.com/seed-181794aa/ratelimit/tb/cas Limiter.Allow
+// Package tb states the contract: what is guaranteed to the last unit, and what is not. Package
+// tb/cas has the machinery of the types here, and a few more methods for callers with readings of
+// their own. Package rate is golang.org/x/time/rate over the same bucket.
 //
 // Package httplimit applies policies to HTTP requests.
 package ratelimit
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -67,12 +69,6 @@ import (
 )
 
 type (
-	// Limiter is a token bucket for each key of type K.
-	Limiter[K comparable] = cas.Limiter[K]
-	// TokenBucket is a Limiter with string keys.
-	TokenBucket = cas.TokenBucket
-	// Bucket is one token bucket without a key.
-	Bucket = cas.Bucket
 	// Limit is the capacity and the rate of a bucket.
 	Limit = tb.Limit
 	// Decision is the answer to one call.
@@ -81,10 +77,16 @@ type (
 	Reservation = tb.Reservation
 	// Level is how full a bucket is.
 	Level = tb.Level
-	// Charge is a cost to take from one bucket, as one part of TakeAll. Limiter.Charge and
-	// Bucket.Charge return a struct whose address is a Charge, as in []Charge{&user, &tenant}. Only
-	// one goroutine at a time may use it.
+	// Charge is a cost to take from one bucket, as one part of AllowAll or TakeAll. The addresses of
+	// a KeyCharge and of a BucketCharge are Charges. Only one goroutine at a time may use it.
 	Charge = tb.Charge
+	// KeyCharge is what Limiter.Charge returns. MayWait lets it take tokens in advance, and Delay is
+	// the wait; Settle replaces a cost that was taken by the actual cost.
+	KeyCharge[K comparable] = cas.Charge[K]
+	// BucketCharge is what Bucket.Charge returns. It has the methods of a KeyCharge.
+	BucketCharge = cas.BucketCharge
+	// State is the state of one bucket in a Snapshot.
+	State = tb.State
 	// Stats describes the table of a Limiter.
 	Stats = tb.Stats
 	// Option configures a Limiter or a Bucket.
@@ -115,38 +117,28 @@ var (
 	ErrInvalidKey  = tb.ErrInvalidKey
 )
 
-// New returns a limiter with a bucket of the given limit for each key. It returns a
-// *ConfigError if the limit or an option is out of range, or if K contains an interface.
-func New[K comparable](limit Limit, opts ...Option) (*Limiter[K], error) {
-	return cas.New[K](limit, opts...)
-}
-
-// NewTiered returns a limiter whose keys have different limits, in one table. Limiter.ChargeIn
-// names the tier of a key, an index of limits. See cas.NewTiered.
-func NewTiered[K comparable](
-	limits []Limit, opts ...Option,
-) (*Limiter[K], error) {
-	return cas.NewTiered[K](limits, opts...)
-}
-
-// NewTokenBucket returns a limiter with string keys, of capacity tokens a key, refilled at
-// refillPerSec tokens a second. It panics with a *ConfigError if an argument or option is out
-// of range.
-func NewTokenBucket(capacity int, refillPerSec float64, opts ...Option) *TokenBucket {
-	return cas.NewTokenBucket(capacity, refillPerSec, opts...)
-}
-
-// NewBucket returns a full bucket. The options about keys have no effect. It returns a
-// *ConfigError if the limit or an option is out of range.
-func NewBucket(limit Limit, opts ...Option) (*Bucket, error) {
-	return cas.NewBucket(limit, opts...)
-}
-
 // PerSecond returns the limit with the given burst and refill rate in tokens a second. The
 // rate becomes the simplest fraction that rounds to it: see tb.LimitPerSecond. It returns a
 // *ConfigError if an argument is out of range.
 func PerSecond(capacity int, refillPerSec float64) (Limit, error) {
 	return tb.LimitPerSecond(capacity, refillPerSec)
+}
+
+// AllowAll takes the costs of all charges now, or takes nothing, as in AllowAll(&user, &tenant). It
+// returns the decision that matters most: of a refusal the one with the longest RetryAfter, and of a
+// grant the one with the fewest tokens left. Limiters with a clock of their own need TakeAll.
+func AllowAll(charges ...Charge) (Decision, error) {
+	var few [4]Decision
+	decisions, allowed, err := tb.TakeAll(time.Now(), charges, few[:0])
+	if err != nil || len(decisions) == 0 {
+		return Decision{Allowed: allowed}, err
+	}
+	return slices.MinFunc(decisions, func(a, b Decision) int {
+		if allowed {
+			return cmp.Compare(a.Remaining, b.Remaining)
+		}
+		return cmp.Compare(b.RetryAfter, a.RetryAfter)
+	}), nil
 }
 
 // TakeAll takes the costs of all charges at t, usually time.Now(), or takes nothing. It returns the

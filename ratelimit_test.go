@@ -1,43 +1,143 @@
 package ratelimit_test
 
 import (
+	"context"
+	"math"
+	"net/netip"
+	"os"
 	"os/exec"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-181794aa/ratelimit"
 	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/cas"
+	"github.com/seed-181794aa/ratelimit/tb/tbtest"
 )
 
-// The types of this package are aliases of types of tb and tb/cas, so their methods cost the same.
-var (
-	_ *ratelimit.Limiter[int] = (*cas.Limiter[int])(nil)
-	_ *ratelimit.TokenBucket  = (*cas.TokenBucket)(nil)
-	_ *ratelimit.Bucket       = (*cas.Bucket)(nil)
-	_ tb.Limiter              = (*ratelimit.TokenBucket)(nil)
-	_ tb.Charge               = ratelimit.Charge(nil)
-	_ *tb.ConfigError         = (*ratelimit.ConfigError)(nil)
-	_ tb.Decision             = ratelimit.Decision{}
-	_ *tb.WaitError           = (*ratelimit.WaitError)(nil)
-	_ tb.Reservation          = ratelimit.Reservation{}
-	_ tb.Level                = ratelimit.Level{}
-	_ tb.Limit                = ratelimit.Limit{}
-	_ tb.Stats                = ratelimit.Stats{}
-)
+var _ tb.Limiter = (*ratelimit.TokenBucket)(nil)
 
-// Calls of the functions of this package are inlined, so they cost nothing either. A generic
-// function is inlined where it is instantiated, so New is not in the list.
-func TestFunctionsAreInlined(t *testing.T) {
-	out, err := exec.Command("go", "build", "-gcflags=-m", ".").CombinedOutput()
+// limiter has the charges of a TokenBucket as a tb.Charge.
+type limiter struct{ *ratelimit.TokenBucket }
+
+func (l limiter) Charge(key string, cost float64) (tb.Charge, error) {
+	c, err := l.TokenBucket.Charge(key, cost)
+	return &c, err
+}
+
+func TestLimiterKeepsTheContract(t *testing.T) {
+	tbtest.Run(t, func(limit tb.Limit, opts ...tb.Option) (tb.Limiter, error) {
+		l, err := ratelimit.New[string](limit, opts...)
+		return limiter{l}, err
+	})
+}
+
+// Each method of a type here has the name and the parameters of one of tb/cas.
+func TestMethodsAreThoseOfCas(t *testing.T) {
+	own := map[string]bool{"TryTake": true}
+	for _, pair := range [][2]reflect.Type{
+		{reflect.TypeFor[*ratelimit.TokenBucket](), reflect.TypeFor[*cas.TokenBucket]()},
+		{reflect.TypeFor[*ratelimit.Bucket](), reflect.TypeFor[*cas.Bucket]()},
+	} {
+		for i := range pair[0].NumMethod() {
+			m := pair[0].Method(i)
+			under, found := pair[1].MethodByName(m.Name)
+			_, signature, _ := strings.Cut(m.Type.String(), pair[0].String())
+			if !own[m.Name] && (!found || !strings.HasSuffix(under.Type.String(), signature)) {
+				t.Errorf("%v.%s is %v, want %v", pair[0], m.Name, m.Type, under.Type)
+			}
+		}
+	}
+}
+
+func TestBucket(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	b, err := ratelimit.NewBucket(ratelimit.Limit{Capacity: 10, Tokens: 1, Per: time.Second},
+		ratelimit.WithClock(func() time.Time { return now }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, call := range []struct {
+		name string
+		make func()
+		left int
+	}{
+		{"Allow", func() { b.Allow() }, 9},
+		{"AllowN", func() { _, _ = b.AllowN(2) }, 7},
+		{"AllowAt", func() { _, _ = b.AllowAt(now, 3) }, 4},
+		{"Wait", func() { _ = b.Wait(t.Context(), 1) }, 3},
+		{"Reserve", func() { _, _ = b.Reserve(1) }, 2},
+		{"AddAt", func() { b.AddAt(now, 4) }, 6},
+	} {
+		call.make()
+		if v := b.Level(); v.Tokens != float64(call.left) || b.Peek().Remaining != call.left-1 {
+			t.Errorf("after %s: %+v, want %d tokens", call.name, v, call.left)
+		}
+	}
+	limit := ratelimit.Limit{Capacity: 5, Tokens: 1, Per: time.Second}
+	if err := b.SetLimit(limit); err != nil || b.Limit() != limit {
+		t.Errorf("SetLimit returned %v, and the limit is %+v", err, b.Limit())
+	}
+}
+
+func TestTryTake(t *testing.T) {
+	l, err := ratelimit.New[float64](ratelimit.Limit{Capacity: 2, Tokens: 1, Per: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []bool{true, true, false} {
+		if got := l.TryTake(1); got != want {
+			t.Errorf("call %d: %v, want %v", i, got, want)
+		}
+	}
+	if l.TryTake(math.NaN()) {
+		t.Error("an invalid key was granted")
+	}
+}
+
+func TestAllowAll(t *testing.T) {
+	users, err := ratelimit.New[netip.Addr](ratelimit.Limit{Capacity: 3, Tokens: 1, Per: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := ratelimit.NewBucket(ratelimit.Limit{Capacity: 2, Tokens: 1, Per: 10 * time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, _ := users.Charge(netip.IPv6Loopback(), 1)
+	total, _ := all.Charge(1)
+	for _, want := range []int{1, 0} {
+		if d, err := ratelimit.AllowAll(&user, &total); err != nil || !d.Allowed || d.Remaining != want {
+			t.Errorf("AllowAll returned %+v, %v; want granted with %d left", d, err, want)
+		}
+	}
+	d, err := ratelimit.AllowAll(&user, &total)
+	if err != nil || d.Allowed || d.RetryAfter < 9*time.Hour {
+		t.Errorf("AllowAll returned %+v, %v; want refused by the bucket of all", d, err)
+	}
+	if v, _ := users.Level(context.Background(), netip.IPv6Loopback()); v.Tokens >= 2 {
+		t.Errorf("a user has %v tokens after two grants and a refusal, want one", v.Tokens)
+	}
+	if d, err := ratelimit.AllowAll(); err != nil || !d.Allowed {
+		t.Errorf("AllowAll without charges returned %+v, %v", d, err)
+	}
+}
+
+// Calls that take or read tokens are inlined, so they cost what those of tb/cas cost.
+func TestCallsAreInlined(t *testing.T) {
+	out, err := exec.Command("go", "test", "-c", "-gcflags=-m", "-o", os.DevNull, ".").CombinedOutput()
 	if err != nil {
 		t.Skipf("no compiler to ask: %v\n%s", err, out)
 	}
 	for _, f := range []string{
-		"NewTokenBucket", "NewBucket", "PerSecond", "TakeAll",
-		"WithClock", "WithMaxKeys", "WithOverflow",
+		"Bucket).Allow", "Bucket).AllowN", "Bucket).AllowAt", "Bucket).Peek", "Bucket).Level",
+		"Limiter[go.shape.string]).Allow", "Limiter[go.shape.string]).AllowN",
+		"Limiter[go.shape.string]).AllowAt", "Limiter[go.shape.string]).TryTake",
+		"Limiter[go.shape.string]).Peek", "Limiter[go.shape.string]).Level",
 	} {
-		if !strings.Contains(string(out), ": can inline "+f+"\n") {
+		if !strings.Contains(string(out), "(*"+f+"\n") {
 			t.Errorf("%s is not inlined", f)
 		}
 	}

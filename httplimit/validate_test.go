@@ -258,7 +258,7 @@ func TestPoliciesBuiltInGoAreChecked(t *testing.T) {
 		WithLimiterOptions(tb.WithMaxKeys(0)))
 	for _, want := range []string{
 		`policies[0].spec.rules[0].on_missing is 9`,
-		`policies[0].spec.rules[0].limit is not valid: tb: Capacity is 0, want 1 to 1073741824`,
+		`policies[0].spec.rules[0].limit is not valid: ratelimit: Capacity is 0, want 1 to 1073741824`,
 		`policies[1].id must be printable ASCII (got "a\n")`,
 		`policies[1].spec.evaluation is 7`,
 		`policies[1].spec.fallback_limit.algorithm_config.fixed_cost must be 1e-40 to 1e+17 (got -1)`,
@@ -266,7 +266,7 @@ func TestPoliciesBuiltInGoAreChecked(t *testing.T) {
 		`policies[1].spec.fallback_limit.limit_keys[0] must be ip:address, header:<name>, query:<name>, ` +
 			`jwt:<claim> or a key that the application adds (got "ip:asn")`,
 		`client address: IPv4 and IPv6 bits are 32 and 129, want 1 to 32 and 1 to 128`,
-		`tb: WithMaxKeys is 0`,
+		`ratelimit: WithMaxKeys is 0`,
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in\n%v", want, err)

@@ -9,11 +9,11 @@ import (
 
 // ErrInvalidCost is returned for a cost that is zero, negative, NaN or infinite. Such a call
 // changes nothing.
-var ErrInvalidCost = errors.New("tb: cost must be positive and finite")
+var ErrInvalidCost = errors.New("ratelimit: cost must be positive and finite")
 
 // ErrInvalidKey is returned for a key that does not equal itself, such as a floating-point NaN:
 // no table could find it again. Such a call changes nothing.
-var ErrInvalidKey = errors.New("tb: key must equal itself (it contains a NaN)")
+var ErrInvalidKey = errors.New("ratelimit: key must equal itself (it contains a NaN)")
 
 // ConfigError reports an impossible value in a configuration.
 type ConfigError struct {
@@ -23,7 +23,7 @@ type ConfigError struct {
 }
 
 func (e *ConfigError) Error() string {
-	return fmt.Sprintf("tb: %s is %v, want %s", e.Field, e.Value, e.Range)
+	return fmt.Sprintf("ratelimit: %s is %v, want %s", e.Field, e.Value, e.Range)
 }
 
 // WaitError is returned by Wait if it cannot wait for the tokens. It has taken nothing.
@@ -38,11 +38,11 @@ type WaitError struct {
 func (e *WaitError) Error() string {
 	switch {
 	case e.Wait == Never:
-		return "tb: no wait can help: the cost is above the capacity, or the clock ends before"
+		return "ratelimit: no wait can help: the cost is above the capacity, or the clock ends before"
 	case e.Deadline:
-		return fmt.Sprintf("tb: the wait of %v exceeds the deadline of the context", e.Wait)
+		return fmt.Sprintf("ratelimit: the wait of %v exceeds the deadline of the context", e.Wait)
 	}
-	return fmt.Sprintf("tb: no wait of %v: too many tokens are waited for already, "+
+	return fmt.Sprintf("ratelimit: no wait of %v: too many tokens are waited for already, "+
 		"or the table has no room for the key", e.Wait)
 }
 

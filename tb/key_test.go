@@ -65,7 +65,7 @@ func TestKeyTypesThatHoldAnInterfaceAreRefused(t *testing.T) {
 		}
 	}
 	err := CheckKeyType[fmt.Stringer]()
-	if want := "tb: K is fmt.Stringer, want a type that holds no interface"; err.Error() != want {
+	if want := "ratelimit: K is fmt.Stringer, want a type that holds no interface"; err.Error() != want {
 		t.Errorf("got %q, want %q", err, want)
 	}
 }

@@ -7,19 +7,9 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Bucket is one token bucket without a key, to embed in a route or a connection. Use NewBucket to
-// make one: the zero Bucket has no limit, and a call on it panics. All methods are safe for
-// concurrent use. A Bucket takes about 370 bytes, and 770 after the first SetLimit. NewBucket makes
-// 14 allocations. The only error of AllowN, AllowAt and Reserve is tb.ErrInvalidCost.
-//
-// Most callers want Allow:
-//
-//   - Allow, AllowN and AllowAt take tokens, or refuse.
-//   - Reserve and Wait take tokens that may be used later.
-//   - Charge makes one part of a call on several buckets: see tb.TakeAll.
-//   - Peek and Level take nothing.
-//   - AddAt gives tokens, or takes them without a question.
-//   - SetLimit changes the limit, and Limit returns it.
+// Bucket is one token bucket without a key. It is the ratelimit.Bucket, whose documentation has its
+// manual. The zero Bucket has no limit, and a call on it panics. All methods are safe for concurrent
+// use.
 type Bucket struct {
 	clock  clock
 	cell   atomic.Pointer[cell] // nil before the first grant
@@ -77,10 +67,9 @@ func (b *Bucket) AllowAt(t time.Time, cost float64) (tb.Decision, error) {
 	return b.take(b.clock.instant(t), cost), nil
 }
 
-// AddAt puts a number of tokens into the bucket at t, a reading of the bucket's clock. They pay its
-// debt first, which moves the slots of reservations, and fill it up to its capacity. C1 counts them
-// in addition. A negative number takes tokens, also into a debt of up to 2³¹ tokens. AddAt does
-// nothing if the number is NaN, or if the debt would be paid only after the clock ends.
+// AddAt puts a number of tokens into the bucket at t, or takes a negative number, also into a debt
+// of up to 2³¹ tokens. It does nothing if the number is NaN, or if the debt would be paid only after
+// the clock ends.
 func (b *Bucket) AddAt(t time.Time, tokens float64) {
 	at := b.clock.instant(t)
 	switch {

@@ -15,9 +15,7 @@ type BucketCharge struct {
 
 var _ tb.Charge = (*BucketCharge)(nil)
 
-// Charge returns a charge of a decimal number of tokens, rounded up as AllowN does. It returns
-// tb.ErrInvalidCost if cost is zero, negative, NaN or infinite. It takes nothing and allocates
-// nothing.
+// Charge returns a charge on the bucket. It takes nothing and allocates nothing.
 func (b *Bucket) Charge(cost float64) (BucketCharge, error) {
 	return BucketCharge{bucket: b, part: part{tokens: cost}}, checkCost(cost)
 }

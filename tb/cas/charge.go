@@ -16,18 +16,14 @@ type Charge[K comparable] struct {
 
 var _ tb.Charge = (*Charge[string])(nil)
 
-// Charge returns a charge of a decimal number of tokens on key's bucket, rounded up as AllowN
-// does. It returns tb.ErrInvalidCost if cost is zero, negative, NaN or infinite. It takes nothing
-// and allocates nothing.
+// Charge returns a charge on key's bucket. It takes nothing and allocates nothing.
 func (l *Limiter[K]) Charge(key K, cost float64) (Charge[K], error) {
 	c := Charge[K]{place: l.placeOf(key), part: part{tokens: cost}}
 	return c, checkCost(cost)
 }
 
-// ChargeIn is Charge in a tier. The next Take, granted or refused, or a TakeAll that refuses it,
-// moves the key to that tier, until another call moves it. Peek and Level of the charge answer as
-// if the key were in the tier already. ChargeIn returns a *tb.ConfigError if the tier does not
-// exist.
+// ChargeIn is Charge in a tier. The next Take, or a TakeAll that refuses the charge, moves the key
+// to that tier. It returns a *tb.ConfigError if the tier does not exist.
 func (l *Limiter[K]) ChargeIn(tier int, key K, cost float64) (Charge[K], error) {
 	if err := l.checkTier(tier); err != nil {
 		return Charge[K]{}, err

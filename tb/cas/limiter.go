@@ -12,21 +12,9 @@ import (
 // comes back every few seconds finds its bucket.
 const idleTime = uint64(time.Minute)
 
-// Limiter is a token bucket for each key of type K. It implements tb.Limiter if K is string.
-// Use New, NewTiered or NewTokenBucket to make one: the zero Limiter has no limit, and a call on it
-// panics. All methods are safe for concurrent use.
-//
-// Most callers want Allow:
-//
-//   - Allow, AllowN and AllowAt take tokens, or refuse.
-//   - Reserve and Wait take tokens that may be used later.
-//   - Charge and ChargeIn make one part of a call on several buckets: see tb.TakeAll.
-//   - Peek and Level take nothing.
-//   - SetLimit and SetTier change limits, and Limit and Tiers return them.
-//   - Reset, Len, Stats, Snapshot and Restore are for operators.
-//
-// A call that takes or reads tokens of a key that does not equal itself, such as a NaN, returns
-// tb.ErrInvalidKey.
+// Limiter is a token bucket for each key of type K. It implements tb.Limiter if K is string. It is
+// the ratelimit.Limiter, whose documentation has its manual. The zero Limiter has no limit, and a
+// call on it panics. All methods are safe for concurrent use.
 type Limiter[K comparable] struct {
 	clock   clock
 	table   lru.Map[K, cell]
@@ -40,8 +28,7 @@ type TokenBucket = Limiter[string]
 var _ tb.Limiter = (*TokenBucket)(nil)
 
 // NewTokenBucket returns a limiter of capacity tokens a key, refilled at refillPerSec tokens a
-// second; see tb.LimitPerSecond. It panics with a *tb.ConfigError if an argument or option is
-// out of range.
+// second. It panics with a *tb.ConfigError if an argument or option is out of range.
 func NewTokenBucket(capacity int, refillPerSec float64, opts ...tb.Option) *TokenBucket {
 	limit, err := tb.LimitPerSecond(capacity, refillPerSec)
 	if err != nil {
@@ -88,10 +75,8 @@ func (l *Limiter[K]) Allow(_ context.Context, key K) (tb.Decision, error) {
 	return l.allowSlow(c, t, key, 1)
 }
 
-// AllowN takes a number of tokens, or none. The number may be a fraction: it is rounded up to units
-// of 10⁻⁶ token for capacities up to 83, and of Capacity·2⁻²³ tokens or less for larger ones. 0.1
-// is exactly a tenth for capacities up to 8,388,607. It returns tb.ErrInvalidCost if cost is zero,
-// negative, NaN or infinite.
+// AllowN takes a number of tokens, or none. It returns tb.ErrInvalidCost if cost is zero, negative,
+// NaN or infinite.
 func (l *Limiter[K]) AllowN(_ context.Context, key K, cost float64) (tb.Decision, error) {
 	if err := checkCost(cost); err != nil {
 		return tb.Decision{}, err
@@ -99,8 +84,7 @@ func (l *Limiter[K]) AllowN(_ context.Context, key K, cost float64) (tb.Decision
 	return l.allow(l.clock.read(), key, cost)
 }
 
-// AllowAt is AllowN for a caller that has already read the clock. t must be a reading of the
-// limiter's clock: time.Now(), unless WithClock sets another.
+// AllowAt is AllowN for a caller that has already read the clock.
 func (l *Limiter[K]) AllowAt(t time.Time, key K, cost float64) (tb.Decision, error) {
 	if err := checkCost(cost); err != nil {
 		return tb.Decision{}, err
@@ -117,9 +101,7 @@ func (l *Limiter[K]) AllowAt(t time.Time, key K, cost float64) (tb.Decision, err
 }
 
 // Peek returns the decision that Allow would return now. It takes nothing, adds no key and waits
-// for no insert. Under RefuseNew, while another call holds the lock of the table, Peek decides on
-// a new key by the least stamp that the table last published. Then Allow may refuse the key
-// although Peek does not, or for longer.
+// for no insert.
 func (l *Limiter[K]) Peek(_ context.Context, key K) (tb.Decision, error) {
 	t := l.clock.read()
 	c := l.table.Load(key)
@@ -133,16 +115,13 @@ func (l *Limiter[K]) Peek(_ context.Context, key K) (tb.Decision, error) {
 	return d, err
 }
 
-// Level returns how full key's bucket is now. It takes nothing, adds no key and waits for no
-// insert. A key that is not in the table has a full bucket. If the table would refuse the key,
-// the level has no tokens, and both of its times are the time until there is room.
+// Level returns how full key's bucket is now. It takes nothing, adds no key and waits for no insert.
 func (l *Limiter[K]) Level(_ context.Context, key K) (tb.Level, error) {
 	return l.placeOf(key).level(l.clock.read())
 }
 
-// Reset removes key. Its bucket is full when the key comes back. C1 holds before the reset and
-// after it. In an interval that contains the reset, the bound is higher by Capacity and by the debt
-// of the bucket. Reset takes time linear in the number of keys, and new keys wait for it.
+// Reset removes key, whose bucket is full when it comes back. Its time is linear in the number of
+// keys.
 func (l *Limiter[K]) Reset(key K) { l.table.Remove(key, l.evictor.retireForReset) }
 
 // Len returns the number of keys in the table, never more than MaxKeys. It waits for inserts.

@@ -27,7 +27,7 @@ type limits struct {
 
 // noLimit is the panic of a call on the zero Limiter or the zero Bucket. No limit would be right
 // for them: a call that passes is an over-grant, and a refusal hides the mistake.
-const noLimit = "cas: a Limiter or Bucket without a limit: New, NewTiered, NewTokenBucket and " +
+const noLimit = "ratelimit: a Limiter or Bucket without a limit: New, NewTiered, NewTokenBucket and " +
 	"NewBucket make one"
 
 // init makes limit the limit of all keys.

@@ -9,31 +9,13 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Reserve takes a decimal number of tokens now, and returns when they may be used. It may put the
-// bucket into debt by one capacity. It refuses a deeper debt: the reservation is then not Allowed.
-// Of two reservations on one key, the one that takes its tokens first may use them first. Reserve
-// ignores the context. It returns tb.ErrInvalidCost as AllowN does. It allocates the
-// reservation.
+// Reserve takes tokens now, into a debt of one capacity at most, and returns when they may be used.
 func (l *Limiter[K]) Reserve(_ context.Context, key K, cost float64) (tb.Reservation, error) {
 	return reserve(l.placeOf(key), cost)
 }
 
-// Wait takes a decimal number of tokens and sleeps until they may be used. Callers are served in
-// the order in which they take their tokens. If the context ends while Wait sleeps, Wait cancels
-// the reservation and returns the error of the context.
-//
-// Wait takes nothing and returns an error at once in three cases:
-//
-//   - The cost or the key is invalid. The error is tb.ErrInvalidCost, as for AllowN, or
-//     tb.ErrInvalidKey.
-//   - The context has ended. The error is the context's.
-//   - Wait cannot wait. The error is a *tb.WaitError. The deadline of the context is too near, the
-//     cost is above the capacity, the table has no room for a new key (RefuseNew), or the calls
-//     that wait for key's tokens would put its bucket into debt by more than 2³¹ tokens,
-//     which is at least two capacities, or the clock would end before the tokens can be used.
-//
-// Wait starts no goroutine. It sleeps by the monotonic clock of the process, also if WithClock
-// sets another clock.
+// Wait takes tokens and sleeps until they may be used. If it cannot wait, it takes nothing and
+// returns a *tb.WaitError.
 func (l *Limiter[K]) Wait(ctx context.Context, key K, cost float64) error {
 	return wait(ctx, l.placeOf(key), cost)
 }

@@ -7,37 +7,17 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// SetLimit makes limit the limit of all keys, or of tier 0 if there are several. Its time does not
-// depend on the number of keys, and no call waits for it. Each bucket keeps its tokens, but not
-// more than the new capacity, and its debt. C1 holds across the change, with the supply of both
-// limits. If a call is under way while SetLimit is, the change may come before or after it. A
-// RetryAfter or a Delay that was returned before counts by the old limit. Package tb states the
-// contract of a change.
-//
-// SetLimit returns a *tb.ConfigError, and changes nothing, if the limit is out of range. To set the
-// present limit again changes nothing.
-//
-// A change has three effects beside the new limit:
-//
-//   - Each bucket moves at its next grant: see the package documentation. Cancel of an earlier
-//     grant then gives nothing back.
-//   - If the new limit fills buckets sooner, the order of eviction is not exact until the old limit
-//     would have filled them too.
-//   - A bucket whose own time is ahead of the clock by more than a minute may be full after more
-//     than 64 changes without a use.
-//
-// The limiter remembers the last 64 limits, and older ones while a bucket that was last used under
-// them may lack tokens: DESIGN.md §10 has the rule. Each takes about 200 bytes, and the next call on
-// a bucket goes through those that the bucket has missed.
+// SetLimit makes limit the limit of all keys, or of tier 0 if there are several. It returns a
+// *tb.ConfigError, and changes nothing, if the limit is out of range. To set the present limit again
+// changes nothing. DESIGN.md §10 says how long the limiter remembers a limit.
 func (l *Limiter[K]) SetLimit(limit tb.Limit) error { return l.SetTier(0, limit) }
 
 // Limit returns the limit of all keys, or of tier 0 if there are several.
 func (l *Limiter[K]) Limit() tb.Limit { return l.limits.present(0).limit }
 
-// SetLimit is Limiter.SetLimit for the bucket. A bucket that was never used keeps the tokens of its
-// old capacity. The bucket remembers one limit, because it first moves to the limit that ends,
-// unless it would lose by the move: its own time is ahead of the clock, or the limit has larger
-// units.
+// SetLimit is Limiter.SetLimit for the bucket. The bucket remembers one limit, because it first
+// moves to the limit that ends, unless it would lose by the move: its own time is ahead of the
+// clock, or the limit has larger units.
 func (b *Bucket) SetLimit(limit tb.Limit) error {
 	return b.limits.setLimit(&b.limits.one, limit, b.clock.read, b.enter)
 }

@@ -12,10 +12,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Snapshot returns an iterator over the keys of the table and the states of their buckets, for
-// Restore. The buckets that are full last come first, and full buckets come at the end. No call on
-// a key in the table waits for it; a new key may wait while a few thousand keys are listed. Each
-// state is read when it is yielded. A key that comes or goes meanwhile may be missing.
+// Snapshot returns an iterator over the keys of the table and the states of their buckets, those that
+// are full last first.
 func (l *Limiter[K]) Snapshot() iter.Seq2[K, tb.State] {
 	return func(yield func(K, tb.State) bool) {
 		for _, e := range l.byStamp() {
@@ -50,15 +48,8 @@ func (l *Limiter[K]) byStamp() []stamped {
 	return all
 }
 
-// Restore gives buckets the states that Snapshot has yielded, in this process or in another. Each
-// bucket gets what the present rate has supplied since, by the wall clock; a time that is later
-// than now counts as now. A bucket that has fewer tokens already keeps them, and a full one is not
-// stored. If the limit has changed, a bucket keeps its tokens, but not more than the capacity, and
-// its debt.
-//
-// Restore returns an error, and changes nothing, if a state or a key is invalid, or if more buckets
-// are not full than the table can hold. Call it before the limiter is used. Later the table may
-// refuse or evict some of the keys, as it does other new keys.
+// Restore gives buckets the states that Snapshot has yielded. It returns an error, and changes
+// nothing, if a state or a key is invalid, or if more buckets are not full than the table can hold.
 func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 	type entry struct {
 		key   K

@@ -10,16 +10,8 @@ import (
 // MaxTiers is the most tiers of a limiter.
 const MaxTiers = 1 << tierBits
 
-// NewTiered returns a limiter whose keys have different limits, in one table with one bound. limits
-// has the limit of each tier. ChargeIn names the tier of a key. Other calls find the key in the
-// tier of its bucket, and in tier 0 if it is not in the table. A limiter of New has only tier 0.
-//
-// If ChargeIn names another tier for a key that is in the table, the bucket keeps its tokens, but
-// not more than the new capacity, and its debt. The change takes place when the charge is taken,
-// granted or refused. Until then the old tier supplies the bucket.
-//
-// NewTiered returns a *tb.ConfigError as New does, and if limits has no limits or more than
-// MaxTiers.
+// NewTiered returns a limiter whose keys have different limits, in one table with one bound. It
+// returns a *tb.ConfigError as New does, and if limits has no limits or more than MaxTiers.
 func NewTiered[K comparable](
 	limits []tb.Limit, opts ...tb.Option,
 ) (*Limiter[K], error) {
