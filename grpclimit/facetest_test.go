@@ -2,48 +2,76 @@ package grpclimit
 
 import (
 	"net/http"
-	"strings"
 	"testing"
+	"time"
 
+	"github.com/redis/rueidis"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/httplimit/facetest"
+	"github.com/seed-181794aa/ratelimit/internal/redistest"
+	"github.com/seed-181794aa/ratelimit/tb/redis"
 )
 
-// Calls are let through as requests are.
+// Calls are let through as requests are, with their buckets in memory and in Redis.
 func TestFace(t *testing.T) {
-	statuses := map[codes.Code]int{
+	for name, options := range map[string]func(*testing.T) []Option{
+		"memory": func(*testing.T) []Option { return nil },
+		"Redis": func(t *testing.T) []Option {
+			option := rueidis.ClientOption{
+				InitAddress: []string{redistest.Start(t).Addr}, DisableCache: true,
+			}
+			client, err := rueidis.NewClient(option)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(client.Close)
+			store, err := redis.NewStore(client, redis.WithTimeout(time.Minute))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return []Option{WithHTTPOptions(httplimit.WithStore(store), httplimit.WithTimeout(0))}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			facetest.Run(t, facetest.Face{WithoutResponses: true, Open: func(
+				t *testing.T, policy string,
+			) func(facetest.Request) facetest.Answer {
+				l := mustNew(t, policy, append(options(t), WithFields())...)
+				unknown := grpc.UnknownServiceHandler(echoEmpty)
+				conn := start(t, &backend{}, append(interceptors(l), unknown))
+				return func(r facetest.Request) facetest.Answer { return send(t, conn, r) }
+			}})
+		})
+	}
+}
+
+func echoEmpty(_ any, stream grpc.ServerStream) error {
+	if err := stream.RecvMsg(&testpb.Empty{}); err != nil {
+		return err
+	}
+	return stream.SendMsg(&testpb.Empty{})
+}
+
+// send makes a call of a request, and an answer of its code and header.
+func send(t *testing.T, conn *grpc.ClientConn, r facetest.Request) facetest.Answer {
+	sent, fields := metadata.MD{}, metadata.MD{}
+	for name, values := range r.Header {
+		sent.Append(name, values...)
+	}
+	ctx := metadata.NewOutgoingContext(t.Context(), sent)
+	err := conn.Invoke(ctx, r.Path, &testpb.Empty{}, &testpb.Empty{}, grpc.Header(&fields))
+	answer := facetest.Answer{Status: map[codes.Code]int{
 		codes.OK: http.StatusOK, codes.ResourceExhausted: http.StatusTooManyRequests,
 		codes.InvalidArgument: http.StatusBadRequest,
+	}[status.Code(err)], Header: http.Header{}}
+	for name, values := range fields {
+		answer.Header[http.CanonicalHeaderKey(name)] = values
 	}
-	open := func(t *testing.T, policy string) func(facetest.Request) facetest.Answer {
-		serve := func(_ any, stream grpc.ServerStream) error {
-			if err := stream.RecvMsg(&testpb.Empty{}); err != nil {
-				return err
-			}
-			return stream.SendMsg(&testpb.Empty{})
-		}
-		l := mustNew(t, policy, WithFields())
-		conn := start(t, &backend{}, append(interceptors(l), grpc.UnknownServiceHandler(serve)))
-		return func(r facetest.Request) facetest.Answer {
-			ctx := metadata.NewOutgoingContext(t.Context(), nil)
-			for name, values := range r.Header {
-				for _, value := range values {
-					ctx = metadata.AppendToOutgoingContext(ctx, strings.ToLower(name), value)
-				}
-			}
-			var fields metadata.MD
-			err := conn.Invoke(ctx, r.Path, &testpb.Empty{}, &testpb.Empty{}, grpc.Header(&fields))
-			answer := facetest.Answer{Status: statuses[status.Code(err)], Header: http.Header{}}
-			for name, values := range fields {
-				answer.Header[http.CanonicalHeaderKey(name)] = values
-			}
-			return answer
-		}
-	}
-	facetest.Run(t, facetest.Face{Open: open, WithoutResponses: true})
+	return answer
 }

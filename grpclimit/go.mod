@@ -3,7 +3,9 @@ module github.com/seed-181794aa/ratelimit/grpclimit
 go 1.25.0
 
 require (
+	github.com/redis/rueidis v1.0.79
 	github.com/seed-181794aa/ratelimit v0.0.0
+	github.com/seed-181794aa/ratelimit/tb/redis v0.0.0
 	go.uber.org/goleak v1.3.0
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260706201446-f0a921348800
 	google.golang.org/grpc v1.84.0
@@ -18,3 +20,5 @@ require (
 )
 
 replace github.com/seed-181794aa/ratelimit => ..
+
+replace github.com/seed-181794aa/ratelimit/tb/redis => ../tb/redis

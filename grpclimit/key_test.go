@@ -122,16 +122,6 @@ type textAddr string
 func (textAddr) Network() string  { return "" }
 func (a textAddr) String() string { return string(a) }
 
-func TestServiceOfAMethod(t *testing.T) {
-	for method, want := range map[string]string{
-		"/package.Service/Method": "package.Service", "/a/b/c": "a/b", "/x": "", "": "", "x/y": "x",
-	} {
-		if got := service(method); got != want {
-			t.Errorf("%q: service %q, want %q", method, got, want)
-		}
-	}
-}
-
 // One limiter limits gRPC calls and HTTP requests by the same buckets.
 func TestCallsAndRequestsShareBuckets(t *testing.T) {
 	l := mustNew(t, rule(`["header:x-key"]`, 1, ""), standing())

@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
-	"strings"
 	"testing"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/metadata"
-
-	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
 // sendMessages sends n messages on a new stream, and returns the error with which the server ends
@@ -45,18 +42,12 @@ func TestStartOfAStream(t *testing.T) {
 	}
 }
 
-// The fields of HTTP are header metadata, if WithFields asks for them.
-func TestFields(t *testing.T) {
-	policy := WithHTTPOptions(httplimit.WithFields(httplimit.Fields{Policy: true}))
-	for _, c := range []struct {
-		opts []Option
-		want string
-	}{{[]Option{policy}, ""}, {[]Option{policy, WithFields()}, `"r";q=1;w=1`}} {
-		var header metadata.MD
-		conn := start(t, &backend{}, interceptors(mustNew(t, rule("[]", 1, ""), c.opts...)))
-		unary(t.Context(), conn, grpc.Header(&header))
-		if got := strings.Join(header.Get("ratelimit-policy"), " | "); got != c.want {
-			t.Errorf("ratelimit-policy %q, want %q", got, c.want)
-		}
+// Only WithFields makes header metadata of the fields: see TestFace.
+func TestWithoutFields(t *testing.T) {
+	header := metadata.MD{}
+	conn := start(t, &backend{}, interceptors(mustNew(t, rule("[]", 1, ""))))
+	unary(t.Context(), conn, grpc.Header(&header))
+	if got := header.Get("ratelimit"); len(got) > 0 {
+		t.Errorf("the field RateLimit is %q", got)
 	}
 }
