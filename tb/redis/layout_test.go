@@ -34,7 +34,7 @@ func TestLimitsInAndOutOfRange(t *testing.T) {
 
 func TestErrorNamesNAndD(t *testing.T) {
 	_, err := newLayout(tb.Limit{Capacity: 1 << 23, Tokens: 3, Per: time.Microsecond << 48}, 0)
-	want := "tb: Tokens/Per is N/D = 3/281474976710656 units a microsecond, " +
+	want := "ratelimit: Tokens/Per is N/D = 3/281474976710656 units a microsecond, " +
 		"with 1 units in a token, want N and D below 2^48 in lowest terms"
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
