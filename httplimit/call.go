@@ -43,6 +43,7 @@ type perRequest struct {
 	patience time.Duration // how long the request may wait; 0 for not at all
 	delay    time.Duration // the longest of the enforced rules
 
+	hasFault   bool // an entry may have a fault
 	failedOpen bool // the store failed, and the request passes
 }
 
@@ -57,7 +58,7 @@ type entry struct {
 	decision  tb.Decision
 	delay     time.Duration // of the charge that was taken
 
-	charge   tb.Charge // the next one, or a storeCharge of another Store than a Memory
+	charge   tb.StoreCharge // the next one, which is inMemory if the store is a Memory
 	inMemory cas.Charge[string]
 
 	level tb.Level // after the decision; zero until the bucket is asked
@@ -186,6 +187,9 @@ func (c *call) enforced() iter.Seq[*entry] {
 
 // firstFault returns the first entry for which the request is refused whatever the buckets hold.
 func (c *call) firstFault() *entry {
+	if !c.hasFault { // as of most requests
+		return nil
+	}
 	for e := range c.enforced() {
 		if e.fault != noFault {
 			return e
@@ -198,10 +202,11 @@ func (c *call) firstFault() *entry {
 func (c *call) take() (allowed bool, err error) {
 	c.charges, c.delay = c.charges[:0], 0
 	for e := range c.enforced() {
-		if err := c.prepare(e); err != nil {
+		charge, err := c.prepare(e)
+		if err != nil {
 			return false, err
 		}
-		c.charges = append(c.charges, e.charge)
+		c.charges = append(c.charges, charge)
 	}
 	if allowed, err = c.takeAll(); err != nil {
 		return false, err
@@ -242,7 +247,7 @@ func (c *call) takeShadows(failed error) {
 		case failed != nil:
 			err = failed
 		default:
-			if err = c.prepare(e); err == nil {
+			if _, err = c.prepare(e); err == nil {
 				e.decision, err = e.charge.Take(c.now)
 			}
 			if e.readDelay(); e.delay > 0 {

@@ -17,7 +17,7 @@ import (
 // another. Only one of them is running.
 type control struct {
 	*adapt.Controller
-	limiter storeLimiter
+	limiter tb.StoreLimiter
 	current atomic.Pointer[rule] // the rule with its present limit
 
 	mu    sync.Mutex

@@ -30,12 +30,12 @@ type otherCharge struct {
 	cost    float64
 }
 
-func (s otherStore) Limiters(rule string, limits []tb.Limit) ([]tb.Limiter, error) {
+func (s otherStore) Limiters(rule string, limits []tb.Limit) ([]tb.StoreLimiter, error) {
 	if len(limits) > 1 {
 		return nil, errors.New("this store has no tiers")
 	}
 	l, err := s.newLimiter(rule, limits[0])
-	return []tb.Limiter{otherLimiter{l, limits[0]}}, err
+	return []tb.StoreLimiter{otherLimiter{l, limits[0]}}, err
 }
 
 // TakeAll asks the charges until one refuses or fails. What the others have taken stays taken.
@@ -55,7 +55,7 @@ func (otherStore) TakeAll(
 
 func (l otherLimiter) Limit() tb.Limit       { return l.limit }
 func (otherLimiter) SetLimit(tb.Limit) error { return errors.ErrUnsupported }
-func (l otherLimiter) Charge(key string, cost float64) (tb.Charge, error) {
+func (l otherLimiter) Charge(key string, cost float64) (tb.StoreCharge, error) {
 	return otherCharge{l, key, cost}, nil
 }
 

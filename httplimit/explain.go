@@ -53,11 +53,11 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 		}
 		if e.fault != noFault {
 			e.decision = tb.Decision{RetryAfter: tb.Never}
-		} else if c.prepare(e) == nil {
+		} else if _, err := c.prepare(e); err == nil {
 			// An error leaves the zero Decision and the zero Level.
 			e.decision, _ = e.charge.Peek(c.now)
 			c.explainDelay(e)
-			if level, err := e.charge.(storeCharge).Level(c.now); err == nil {
+			if level, err := e.charge.Level(c.now); err == nil {
 				x.Level = level
 			}
 		}

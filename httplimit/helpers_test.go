@@ -170,14 +170,13 @@ func jsonRules(more string, rules ...string) string {
 type answering tb.Decision
 
 type answeringLimiter struct {
-	tb.Limiter
 	answer tb.Decision
 	limit  tb.Limit
 }
 
 type answeringCharge struct{ answer tb.Decision }
 
-func (a answering) Limiters(_ string, limits []tb.Limit) (all []tb.Limiter, err error) {
+func (a answering) Limiters(_ string, limits []tb.Limit) (all []tb.StoreLimiter, err error) {
 	for _, limit := range limits {
 		all = append(all, &answeringLimiter{answer: tb.Decision(a), limit: limit})
 	}
@@ -190,7 +189,7 @@ func (answering) TakeAll(
 	return tb.TakeAll(t, charges, buf)
 }
 
-func (l *answeringLimiter) Charge(string, float64) (tb.Charge, error) {
+func (l *answeringLimiter) Charge(string, float64) (tb.StoreCharge, error) {
 	return answeringCharge{l.answer}, nil
 }
 func (l *answeringLimiter) SetLimit(limit tb.Limit) error { l.limit = limit; return nil }

@@ -90,7 +90,7 @@ func (c *call) pushEntry(r *rule) bool {
 	if r.tiers != nil {
 		var repeated bool
 		if e.rule, repeated = r.tierOf(c); repeated && !r.Shadow {
-			e.fault, e.faultyKey = isRepeated, r.tiers.by.name
+			c.setFault(e, isRepeated, r.tiers.by.name)
 		}
 	}
 	e.cost = r.price.cost(c)
@@ -110,7 +110,7 @@ func (c *call) pushEntry(r *rule) bool {
 			c.popEntry()
 			return false
 		case e.fault == noFault: // the first
-			e.fault, e.faultyKey = f, r.sources[i].name
+			c.setFault(e, f, r.sources[i].name)
 		}
 	}
 	// The key is a view of c.keys, which is only appended to until the call ends. An array
@@ -125,7 +125,12 @@ func (c *call) pushEntry(r *rule) bool {
 // pushFault adds a rule for which the request must be refused.
 func (c *call) pushFault(r *rule, f fault, key string) {
 	e := c.newEntry(r)
-	e.cost, e.fault, e.faultyKey = r.price.cost(c), f, key
+	e.cost = r.price.cost(c)
+	c.setFault(e, f, key)
+}
+
+func (c *call) setFault(e *entry, f fault, key string) {
+	e.fault, e.faultyKey, c.hasFault = f, key, true
 }
 
 // newEntry adds an entry, which the caller fills in place because it is large.

@@ -15,7 +15,7 @@ func Memory(opts ...tb.Option) Store { return memory(opts) }
 type memory []tb.Option
 
 // Limiters implements Store. It makes a new table in each call, whatever the name of the rule is.
-func (m memory) Limiters(_ string, limits []tb.Limit) (all []tb.Limiter, err error) {
+func (m memory) Limiters(_ string, limits []tb.Limit) (all []tb.StoreLimiter, err error) {
 	var table *cas.Limiter[string]
 	if len(limits) == 1 {
 		table, err = cas.New[string](limits[0], m...)
@@ -43,9 +43,18 @@ type memoryLimiter struct {
 }
 
 // Charge returns a charge on key's bucket, which moves to the tier.
-func (l *memoryLimiter) Charge(key string, cost float64) (tb.Charge, error) {
+func (l *memoryLimiter) Charge(key string, cost float64) (tb.StoreCharge, error) {
 	c, err := l.ChargeIn(l.tier, key, cost)
 	return &c, err
+}
+
+// charge is Charge in a place of the caller, for a valid cost.
+func (l *memoryLimiter) charge(c *cas.Charge[string], key string, cost float64) {
+	if l.tiered {
+		*c, _ = l.ChargeIn(l.tier, key, cost)
+	} else {
+		*c, _ = l.Limiter.Charge(key, cost)
+	}
 }
 
 // SetLimit sets the limit of the tier.

@@ -123,7 +123,7 @@ func (s *Settlement) settle() {
 			p.settlements.estimated.Add(1)
 			continue
 		}
-		if err := p.charge.(storeCharge).Settle(p.actual); err != nil {
+		if err := p.charge.Settle(p.actual); err != nil {
 			c.count(p.entry).errors.Add(1)
 			c.runHook(c.l.hooks.Error, p.entry, err)
 			continue

@@ -38,7 +38,7 @@ type RuleStats struct {
 	// Table describes the table of the rule. It is zero if the buckets are not in a Memory.
 	Table tb.Stats
 	// Limiter is what the Store has made for Rule.Limit. Its own statistics are about all tiers.
-	Limiter tb.Limiter
+	Limiter tb.StoreLimiter
 }
 
 // Stats returns the counts of each rule, in the order of the policy.

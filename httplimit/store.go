@@ -2,7 +2,6 @@ package httplimit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -19,20 +18,15 @@ type Store interface {
 	// its Tiers. All of them have the same buckets: a bucket has the limit of the limiter that is
 	// called, and keeps its tokens, but not more than the new capacity, and its debt. The name of
 	// the rule is its set, name and keys as ASCII without braces. Processes with the same name share
-	// the buckets.
-	//
-	// Each limiter has the methods Charge(key string, cost float64) (tb.Charge, error),
-	// SetLimit(tb.Limit) error and Limit() tb.Limit. Its charges have the methods Level, MayWait,
-	// Delay and Settle, as charges of tb/cas have. A charge is used by one goroutine at a time, and
-	// its methods return within a time that the store bounds. Limiters is called for each rule that is
-	// new, before the rule is in force, and one charge of the key "" is made and not taken.
+	// the buckets. Limiters is called for each rule that is new, before the rule is in force, and one
+	// charge of the key "" is made and not taken.
 	//
 	// Other stores than a Memory get the keys as text, so that an operator finds them: the values of
 	// the parts with commas between them. An address or a network is as in 192.0.2.1 or
 	// 2001:db8::/64, or "unknown". In another value, letters, digits and -._~:/@+ stand for
 	// themselves, and every other byte is a percent sign and two digits, as in a URL. A value of more
 	// than 128 bytes is sha256(…), its hash in hexadecimal.
-	Limiters(rule string, limits []tb.Limit) ([]tb.Limiter, error)
+	Limiters(rule string, limits []tb.Limit) ([]tb.StoreLimiter, error)
 	// TakeAll is tb.TakeAll for charges of these limiters. The context ends after the time of
 	// WithTimeout, and not when the client disconnects. A charge that was not asked, because another
 	// one has refused, has the zero Decision. The time is a reading of the clock of
@@ -44,7 +38,7 @@ type Store interface {
 
 // ruleState is what a rule keeps when the policy changes: its buckets and its counts.
 type ruleState struct {
-	limiters []storeLimiter       // by the tier of the table
+	limiters []tb.StoreLimiter    // by the tier of the table
 	table    *cas.Limiter[string] // has the buckets if they are in a Memory, and is nil otherwise
 
 	tiers  *tierTable // nil without tiers; only newState and SetPolicy use it
@@ -54,52 +48,21 @@ type ruleState struct {
 	settlements settleCounts
 }
 
-// storeLimiter is a limiter of a Store.
-type storeLimiter interface {
-	tb.Limiter
-	Charge(key string, cost float64) (tb.Charge, error)
-	SetLimit(limit tb.Limit) error
-	Limit() tb.Limit
-}
-
-// storeCharge is a charge of a storeLimiter.
-type storeCharge interface {
-	tb.Charge
-	Level(t time.Time) (tb.Level, error)
-	MayWait(within time.Duration)
-	Delay() time.Duration
-	Settle(actual float64) error
-}
-
 // newState returns a state for r. Its buckets are full, unless the store has them already.
-func (l *Limiter) newState(r *rule) (*ruleState, error) {
-	s := &ruleState{}
+func (l *Limiter) newState(r *rule) (s *ruleState, err error) {
+	s = &ruleState{}
 	limits := s.place(r)
-	limiters, err := l.store.Limiters(r.storeName(), limits)
-	if err != nil {
+	if s.limiters, err = l.store.Limiters(r.storeName(), limits); err != nil {
 		return nil, err
 	}
-	if len(limiters) != len(limits) {
-		return nil, fmt.Errorf("the store has %d limiters, want %d", len(limiters), len(limits))
+	if len(s.limiters) != len(limits) {
+		return nil, fmt.Errorf("the store has %d limiters, want %d", len(s.limiters), len(limits))
 	}
-	for _, x := range limiters {
-		l, ok := x.(storeLimiter)
-		if !ok {
-			return nil, errors.New("the limiters of a store need Charge, SetLimit and Limit")
-		}
-		s.limiters = append(s.limiters, l)
-	}
-	if m, ok := limiters[0].(*memoryLimiter); ok {
+	if m, ok := s.limiters[0].(*memoryLimiter); ok {
 		s.table = m.Limiter
 	}
-	charge, err := s.limiters[0].Charge("", r.price.fallback)
-	if err != nil {
-		return nil, err
-	}
-	if _, ok := charge.(storeCharge); !ok {
-		return nil, errors.New("the charges of a store need Level, MayWait, Delay and Settle")
-	}
-	return s, nil
+	_, err = s.limiters[0].Charge("", r.price.fallback)
+	return s, err
 }
 
 // storeName returns the name of a rule in a Store. A name without set has one colon.
@@ -119,20 +82,20 @@ func (r *rule) storeName() string {
 // allocates nothing: call.entries must not grow while it is in use. Costs are validated with the
 // policy and when they are read, so a Memory returns no error for them. Another store may keep the
 // key, so it gets a copy.
-func (c *call) prepare(e *entry) (err error) {
-	l := e.limiters[e.tierIndex]
-	if m, ok := l.(*memoryLimiter); ok {
-		e.charge = &e.inMemory
-		if m.tiered {
-			e.inMemory, _ = m.ChargeIn(m.tier, e.key, e.cost)
-		} else {
-			e.inMemory, _ = m.Limiter.Charge(e.key, e.cost)
+func (c *call) prepare(e *entry) (charge tb.Charge, err error) {
+	if m, ok := e.limiters[e.tierIndex].(*memoryLimiter); ok {
+		m.charge(&e.inMemory, e.key, e.cost)
+		e.charge, charge = &e.inMemory, &e.inMemory
+	} else {
+		e.charge, err = e.limiters[e.tierIndex].Charge(strings.Clone(e.key), e.cost)
+		if charge = e.charge; err != nil {
+			return nil, err
 		}
-	} else if e.charge, err = l.Charge(strings.Clone(e.key), e.cost); err != nil {
-		return err
 	}
-	c.letWait(e)
-	return nil
+	if e.OnLimit == Delay {
+		c.letWait(e)
+	}
+	return charge, nil
 }
 
 // takeAll takes all charges, or none.

@@ -47,7 +47,7 @@ type referenceCharge struct {
 	store referenceStore
 }
 
-func (s referenceStore) Limiters(rule string, limits []tb.Limit) (all []tb.Limiter, err error) {
+func (s referenceStore) Limiters(rule string, limits []tb.Limit) (all []tb.StoreLimiter, err error) {
 	l, err := mutex.NewTiered[string](limits, s.opts...)
 	for i := range limits {
 		all = append(all, referenceTier{l, i, s})
@@ -67,7 +67,7 @@ func (s referenceStore) TakeAll(
 	return tb.TakeAll(t, charges, buf)
 }
 
-func (r referenceTier) Charge(key string, cost float64) (tb.Charge, error) {
+func (r referenceTier) Charge(key string, cost float64) (tb.StoreCharge, error) {
 	c, err := r.ChargeIn(r.tier, key, cost)
 	return referenceCharge{&c, key, r.store}, errors.Join(err, r.store.step("charge", key))
 }
@@ -99,32 +99,10 @@ func (c referenceCharge) Settle(actual float64) error {
 	return errors.Join(c.store.step("settle", c.key), c.Charge.Settle(actual))
 }
 
-// partialStore is a store whose limiters are replaced.
-type partialStore struct {
-	referenceStore
-	replace func(referenceTier) tb.Limiter
-}
-
-func (s partialStore) Limiters(rule string, limits []tb.Limit) ([]tb.Limiter, error) {
-	all, err := s.referenceStore.Limiters(rule, limits)
-	for i, l := range all {
-		all[i] = s.replace(l.(referenceTier))
-	}
-	return all, err
-}
-
-// bareCharges makes charges that have the methods of tb.Charge only.
-type bareCharges struct{ referenceTier }
-
-func (b bareCharges) Charge(key string, cost float64) (tb.Charge, error) {
-	c, err := b.referenceTier.Charge(key, cost)
-	return struct{ tb.Charge }{c}, err
-}
-
 // oneStore has one limiter for all limits.
 type oneStore struct{ referenceStore }
 
-func (s oneStore) Limiters(rule string, limits []tb.Limit) ([]tb.Limiter, error) {
+func (s oneStore) Limiters(rule string, limits []tb.Limit) ([]tb.StoreLimiter, error) {
 	return s.referenceStore.Limiters(rule, limits[:1])
 }
 
@@ -132,15 +110,7 @@ func (s oneStore) Limiters(rule string, limits []tb.Limit) ([]tb.Limiter, error)
 func TestStoresThatLackSomething(t *testing.T) {
 	whole := referenceStore{t: t}
 	for want, opts := range map[string][]Option{
-		"WithStore: want a store": {WithStore(nil)},
-		`rule "key": the limiters of a store need Charge, SetLimit and Limit`: {
-			WithStore(partialStore{whole, func(r referenceTier) tb.Limiter {
-				return struct{ tb.Limiter }{r}
-			}}),
-		},
-		`rule "key": the charges of a store need Level, MayWait, Delay and Settle`: {
-			WithStore(partialStore{whole, func(r referenceTier) tb.Limiter { return bareCharges{r} }}),
-		},
+		"WithStore: want a store":                        {WithStore(nil)},
 		`rule "key": the store has 1 limiters, want 128`: {WithStore(oneStore{whole})},
 		`rule "key": charge`: {WithStore(referenceStore{t: t, before: func(step, _ string) error {
 			if step == "charge" {

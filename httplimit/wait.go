@@ -124,7 +124,7 @@ func (c *call) undo() {
 		switch e := &c.entries[i-1]; {
 		case e.Shadow:
 		case reloaded || e.price.response.inResponse:
-			_ = e.charge.(storeCharge).Settle(0) // a store that fails gives nothing back
+			_ = e.charge.Settle(0) // a store that fails gives nothing back
 		default:
 			e.charge.Cancel()
 		}
@@ -171,23 +171,20 @@ func (n *delayCounts) addTo(st *RuleStats) {
 	st.DelaySeconds = float64(n.micros.Load()) / 1e6
 }
 
-// letWait lets e's charge wait, if the rule delays. The charge of a shadow rule takes its tokens in
-// advance, as if the rule were enforced, but the request does not wait.
+// letWait lets e's charge wait, because the rule delays. The charge of a shadow rule takes its tokens
+// in advance, as if the rule were enforced, but the request does not wait.
 func (c *call) letWait(e *entry) {
-	if e.OnLimit != Delay {
-		return
-	}
 	within := e.MaxDelay
 	if !e.Shadow {
 		within = min(within, c.patience)
 	}
-	e.charge.(storeCharge).MayWait(within)
+	e.charge.MayWait(within)
 }
 
 // readDelay reads how long a granted request must wait for e's rule.
 func (e *entry) readDelay() {
 	if e.delay = 0; e.OnLimit == Delay && e.decision.Allowed {
-		e.delay = e.charge.(storeCharge).Delay()
+		e.delay = e.charge.Delay()
 	}
 }
 
@@ -198,7 +195,7 @@ func (c *call) explainDelay(e *entry) {
 		return
 	}
 	delay := e.decision.RetryAfter
-	e.charge.(storeCharge).MayWait(e.MaxDelay)
+	e.charge.MayWait(e.MaxDelay)
 	if e.decision, _ = e.charge.Peek(c.now); e.decision.Allowed {
 		e.delay = delay
 	}

@@ -22,7 +22,7 @@ func (s stats) Stats() []httplimit.RuleStats { return s }
 
 // inRedis is a limiter of a rule.
 type inRedis struct {
-	tb.Limiter
+	tb.StoreLimiter
 	fixed
 }
 

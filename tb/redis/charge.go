@@ -39,14 +39,14 @@ type Charge struct {
 }
 
 var (
-	_ tb.Charge = (*Charge)(nil)
-	_ tb.Held   = (*Charge)(nil)
+	_ tb.StoreLimiter = (*Limiter)(nil)
+	_ tb.Held         = (*Charge)(nil)
 )
 
 // Charge returns a charge of a decimal number of tokens on key's bucket, rounded up as AllowN
 // does. It returns tb.ErrInvalidCost if cost is zero, negative, NaN or infinite. It takes nothing.
 // The result is a *Charge.
-func (l *Limiter) Charge(key string, cost float64) (tb.Charge, error) {
+func (l *Limiter) Charge(key string, cost float64) (tb.StoreCharge, error) {
 	if err := checkCost(cost); err != nil {
 		return nil, err
 	}

@@ -34,13 +34,13 @@ func NewStore(client rueidis.Client, opts ...Option) (*Store, error) {
 // Limiters returns a limiter for each of the limits of a rule. All of them have the same buckets,
 // as the limiters of Limiter.Tier have: the keys of the buckets begin with the prefix of the store,
 // the name of the rule and a colon. Processes that name a rule alike share its buckets.
-func (s *Store) Limiters(rule string, limits []tb.Limit) ([]tb.Limiter, error) {
+func (s *Store) Limiters(rule string, limits []tb.Limit) ([]tb.StoreLimiter, error) {
 	prefix := WithPrefix(s.prefix + rule + ":")
 	first, err := New(s.client, limits[0], append(slices.Clip(s.opts), prefix)...)
 	if err != nil {
 		return nil, err
 	}
-	all := []tb.Limiter{first}
+	all := []tb.StoreLimiter{first}
 	for _, limit := range limits[1:] {
 		l, err := first.Tier(limit)
 		if err != nil {

@@ -45,9 +45,9 @@ type entry struct {
 	// lacks them, or if the request is refused, unless a descriptor without debt refuses it.
 	debt, owes bool
 
-	charge   charge      // nil without a rule, and if the rule is fixed: see rule.isFixed
-	decision tb.Decision // of the rule alone; zero if it was not asked
-	taken    bool        // the tokens
+	charge   tb.StoreCharge // nil without a rule, and if the rule is fixed: see rule.isFixed
+	decision tb.Decision    // of the rule alone; zero if it was not asked
+	taken    bool           // the tokens
 }
 
 // role is what the decision of a rule means for the request.

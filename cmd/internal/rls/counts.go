@@ -128,7 +128,7 @@ func (s *Service) refusal(e *entry) Refusal {
 	if r.isFixed() {
 		return f
 	}
-	l, inMemory := r.buckets.limiter.(table)
+	l, inMemory := r.buckets.StoreLimiter.(table)
 	if !inMemory {
 		return f
 	}
@@ -166,7 +166,7 @@ func (s *Service) Stats() (all []httplimit.RuleStats) {
 		add(r.counts)
 		r.details.all(func(_ string, n *ruleCounts) { add(n) })
 		if r.buckets != nil {
-			st.Limiter = r.buckets.limiter
+			st.Limiter = r.buckets.StoreLimiter
 			if l, inMemory := st.Limiter.(table); inMemory {
 				st.Table = l.Stats()
 			}

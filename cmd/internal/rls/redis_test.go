@@ -75,7 +75,7 @@ func TestCommandsOfRefusedRequests(t *testing.T) {
 		}
 		commands := uint64(0)
 		s.state.Load().all(func(r *rule) {
-			commands = r.buckets.limiter.(*redis.Limiter).Stats().Commands // of all rules
+			commands = r.buckets.StoreLimiter.(*redis.Limiter).Stats().Commands // of all rules
 		})
 		if commands > 20 {
 			t.Errorf("%q: %d commands for 200 refused requests", others, commands)
@@ -228,7 +228,7 @@ func TestLateRedis(t *testing.T) {
 		}
 		waits := uint64(0)
 		s.state.Load().all(func(r *rule) {
-			waits += r.buckets.limiter.(*redis.Limiter).Stats().Failed[redis.CauseTimeout]
+			waits += r.buckets.StoreLimiter.(*redis.Limiter).Stats().Failed[redis.CauseTimeout]
 		})
 		if waits != 1 {
 			t.Errorf("%s: %d waits", failure, waits)

@@ -40,23 +40,8 @@ func (r *rule) isFixed() bool { return r.Limit == tb.Limit{} }
 
 // buckets are the buckets of a rule, in a Store.
 type buckets struct {
-	limiter
+	tb.StoreLimiter
 	paid atomic.Int64 // when no bucket is in debt any more, in Unix seconds
-}
-
-// limiter is a limiter of a Store.
-type limiter interface {
-	tb.Limiter
-	Charge(key string, cost float64) (tb.Charge, error)
-	SetLimit(limit tb.Limit) error
-	Limit() tb.Limit
-}
-
-// charge is a charge of a limiter.
-type charge interface {
-	tb.Charge
-	MayWait(within time.Duration)
-	Delay() time.Duration
 }
 
 // table is a limiter with its buckets in memory.
@@ -154,7 +139,7 @@ func (s *Service) newBuckets(c *config.Rule) (*buckets, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &buckets{limiter: all[0].(limiter)}, nil // as httplimit.Store has them
+	return &buckets{StoreLimiter: all[0]}, nil
 }
 
 // storeOptions returns the options of the store of a service. failure is what happens to a request
@@ -180,16 +165,11 @@ func (t *state) all(f func(*rule)) {
 }
 
 // charge sets the charge of an entry.
-func (b *buckets) charge(e *entry, cost float64) error {
-	c, err := b.Charge(e.key, cost)
-	if err != nil {
-		return err
-	}
-	e.charge = c.(charge) // as httplimit.Store has them
-	if e.owes {
+func (b *buckets) charge(e *entry, cost float64) (err error) {
+	if e.charge, err = b.Charge(e.key, cost); err == nil && e.owes {
 		e.charge.MayWait(time.Duration(min(maxDebt*e.rule.text.window, 1<<33)) * time.Second)
 	}
-	return nil
+	return err
 }
 
 // maxDebt bounds a debt, in bursts. So a client waits for as many units at most, and in

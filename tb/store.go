@@ -1,0 +1,30 @@
+package tb
+
+import "time"
+
+// StoreLimiter is a limit of the buckets in a store, such as a table in memory or Redis. A type that
+// implements httplimit.Store returns it. It must be safe for concurrent use.
+type StoreLimiter interface {
+	// Charge returns a charge on key's bucket, which has this limit from then on. It takes nothing.
+	// It returns ErrInvalidCost if cost is zero, negative, NaN or infinite.
+	Charge(key string, cost float64) (StoreCharge, error)
+	// SetLimit replaces the limit. Each bucket keeps its tokens, but not more than the new capacity,
+	// and its debt. If SetLimit returns an error, the limit stays.
+	SetLimit(limit Limit) error
+	Limit() Limit
+}
+
+// StoreCharge is a Charge that can wait and be settled. Its methods return within a time that the
+// store bounds.
+type StoreCharge interface {
+	Charge
+	// Level returns how full the bucket is at reading t, or at the last Peek or Take.
+	Level(t time.Time) (Level, error)
+	// MayWait lets the next Take put the bucket in debt, as Wait does, if the tokens may be used
+	// within that time. With 0 or less, Take does not wait.
+	MayWait(within time.Duration)
+	// Delay returns the time from the last Take until its tokens may be used.
+	Delay() time.Duration
+	// Settle replaces the cost of the last Take by the actual cost, as Reservation.Settle does.
+	Settle(actual float64) error
+}
