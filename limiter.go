@@ -13,7 +13,7 @@ import (
 // concurrent use. A call on a key in the table takes no lock and allocates nothing.
 //
 // A key that is not in the table has a full bucket. The table holds at most MaxKeys keys, and evicts
-// the bucket that is nearest to full: see [WithMaxKeys] and [WithOverflow]. A key takes about 100
+// the bucket that is nearest to full: see [WithMaxKeys] and [WithOverflow]. A key takes about 120
 // bytes and the bytes of its text.
 //
 // A cost is a number of tokens above 0 and may be a fraction. It is rounded up to units of 10⁻⁶

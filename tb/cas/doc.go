@@ -51,7 +51,7 @@
 //
 // # Memory and eviction
 //
-// A key takes about 100 bytes and the bytes of its text. The limiter keeps a copy of the key and
+// A key takes about 120 bytes and the bytes of its text. The limiter keeps a copy of the key and
 // does not bound its length.
 //
 // The order of eviction ranks buckets by the stamps that it last read. The stamp of a bucket that
