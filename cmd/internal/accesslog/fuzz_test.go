@@ -57,8 +57,8 @@ func readAgain(t *testing.T, format Format, line []byte, rec *Record) {
 		}
 		var again Record
 		err = d.parse(line, &again)
-		if err != nil || len(rec.Host) != len(again.Host) || len(again.Method) == 0 {
-			return // a virtual host, or a word instead of a request
+		if err != nil || !bytes.HasPrefix(line, rec.Peer) || len(again.Method) == 0 {
+			return // a virtual host or a prefix, or a word instead of a request
 		}
 		first, second := kept(rec), kept(&again)
 		first.user = strings.TrimLeft(first.user, " ") // as if the column were padded
