@@ -80,19 +80,12 @@ func (m *layout) decide(b balance, t uint64, want *request) (balance, result) {
 		return b, o
 	}
 	o.Remaining = m.tokensIn(m.capacity - min(m.capacity, b.deficit))
-	if o.RetryAfter = o.delay; o.delay == tb.Never {
-		return b, o
-	}
-	// The same call is granted once the debt is small enough and the delay short enough.
-	o.RetryAfter = 0
-	if tooDeep {
-		o.RetryAfter = tb.Never
-		if then, ok := m.supply.timeOf(slot.minus(want.debt(m))); ok {
-			o.RetryAfter = m.wait(t, then)
+	if o.RetryAfter = o.delay; o.delay < tb.Never {
+		// The same call is granted once the delay is short enough and the debt small enough.
+		o.RetryAfter -= min(o.delay, want.within)
+		if tooDeep {
+			o.RetryAfter = max(o.RetryAfter, m.waitFor(slot.minus(want.debt(m)), t))
 		}
-	}
-	if o.delay > want.within {
-		o.RetryAfter = max(o.RetryAfter, o.delay-want.within)
 	}
 	return b, o
 }
