@@ -101,23 +101,15 @@ func fold(a, b uint64) uint64 {
 
 // isFlat reports whether two values of type t are equal if and only if their memory is equal.
 func isFlat(t reflect.Type) bool {
-	switch t.Kind() {
-	case reflect.Bool, reflect.Pointer, reflect.Chan, reflect.UnsafePointer,
-		reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-		return true
-	case reflect.Array:
-		return isFlat(t.Elem())
-	case reflect.Struct:
-		var end uintptr
-		for i := range t.NumField() {
-			f := t.Field(i)
-			if f.Offset != end || f.Name == "_" || !isFlat(f.Type) {
-				return false
-			}
-			end += f.Type.Size()
+	var compared uintptr // bytes, without padding
+	parts(t, 0, func(part reflect.Type, _ uintptr) {
+		switch part.Kind() {
+		case reflect.Bool, reflect.Pointer, reflect.Chan, reflect.UnsafePointer,
+			reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+			reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64,
+			reflect.Uintptr:
+			compared += part.Size()
 		}
-		return end == t.Size()
-	}
-	return false
+	})
+	return compared == t.Size()
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"unsafe"
 )
@@ -31,14 +30,23 @@ type nodes[K comparable, V any] struct {
 
 func newNodes[K comparable, V any]() nodes[K, V] {
 	k, v := reflect.TypeFor[K](), reflect.TypeFor[V]()
-	switch {
-	case holds(k, reflect.Interface):
-		panic(fmt.Sprintf("lru: the key type %v contains an interface", k))
-	case holds(v, reflect.Pointer, reflect.Interface, reflect.String, reflect.Slice, reflect.Map,
-		reflect.Chan, reflect.Func, reflect.UnsafePointer):
-		panic(fmt.Sprintf("lru: the value type %v contains a pointer", v))
-	}
-	return nodes[K, V]{k.Kind() == reflect.String, stringsIn(k, 0, nil)}
+	n := nodes[K, V]{isText: k.Kind() == reflect.String}
+	parts(k, 0, func(part reflect.Type, offset uintptr) {
+		switch part.Kind() {
+		case reflect.Interface:
+			panic(fmt.Sprintf("lru: the key type %v contains an interface", k))
+		case reflect.String:
+			n.strings = append(n.strings, offset)
+		}
+	})
+	parts(v, 0, func(part reflect.Type, _ uintptr) {
+		switch part.Kind() {
+		case reflect.Pointer, reflect.Interface, reflect.String, reflect.Slice, reflect.Map,
+			reflect.Chan, reflect.Func, reflect.UnsafePointer:
+			panic(fmt.Sprintf("lru: the value type %v contains a pointer", v))
+		}
+	})
+	return n
 }
 
 // newValue returns a zero value in front of a copy of key. The copy shares no memory with the
@@ -128,35 +136,21 @@ func wordAt(p unsafe.Pointer, offset int) uint64 {
 	return binary.LittleEndian.Uint64((*[8]byte)(unsafe.Add(p, offset))[:])
 }
 
-// stringsIn appends the offsets of the strings in a value of type t that lies at offset base.
-func stringsIn(t reflect.Type, base uintptr, offsets []uintptr) []uintptr {
-	switch t.Kind() {
-	case reflect.String:
-		offsets = append(offsets, base)
-	case reflect.Struct:
-		for i := range t.NumField() {
-			f := t.Field(i)
-			offsets = stringsIn(f.Type, base+f.Offset, offsets)
-		}
-	case reflect.Array:
-		for i := range t.Len() {
-			offsets = stringsIn(t.Elem(), base+uintptr(i)*t.Elem().Size(), offsets)
-		}
-	}
-	return offsets
-}
-
-// holds reports whether t is, or contains, a type of one of the given kinds.
-func holds(t reflect.Type, kinds ...reflect.Kind) bool {
+// parts calls f for the parts of a value of type t, with their offsets: the fields and elements that
+// == compares, and that are no structs or arrays themselves.
+func parts(t reflect.Type, offset uintptr, f func(part reflect.Type, offset uintptr)) {
 	switch t.Kind() {
 	case reflect.Struct:
 		for i := range t.NumField() {
-			if holds(t.Field(i).Type, kinds...) {
-				return true
+			if field := t.Field(i); field.Name != "_" {
+				parts(field.Type, offset+field.Offset, f)
 			}
 		}
 	case reflect.Array:
-		return t.Len() > 0 && holds(t.Elem(), kinds...)
+		for i := range t.Len() {
+			parts(t.Elem(), offset+uintptr(i)*t.Elem().Size(), f)
+		}
+	default:
+		f(t, offset)
 	}
-	return slices.Contains(kinds, t.Kind())
 }
