@@ -64,9 +64,9 @@ func (in *input) usualLimit() tb.Limit {
 
 // program returns a program on at most maxKeys keys in the table.
 //
-// A call that may lower a stamp makes the order of eviction inexact: cancel, settle and setLimit.
-// Half of the programs have such calls. In them the table has room for all keys, and no insert
-// comes after such a call: all keys are inserted first and never reset, or there is one key.
+// A call that may lower a stamp makes the order of eviction inexact: reset, cancel, settle and
+// setLimit. Half of the programs have such calls. In them the table has room for all keys, and no
+// insert comes after such a call, because all keys are inserted first.
 func (in *input) program(maxKeys int) program {
 	p := program{
 		limit:    in.limit(),
@@ -85,9 +85,6 @@ func (in *input) program(maxKeys int) program {
 		for i := range keys {
 			n := [...]int{1, p.limit.Capacity}[in.below(2)]
 			p.calls = append(p.calls, call{op: allowN, key: key(i), n: n})
-		}
-		if keys > 1 {
-			ops = ops[1:]
 		}
 	}
 	l := p.limit
@@ -114,10 +111,10 @@ const century = 100 * 365 * 24 * time.Hour
 // maxCalls is the largest number of calls of a program.
 const maxCalls = 200
 
-// growing are calls that never lower a stamp, and shrinking begins with reset.
+// growing are calls that never lower a stamp.
 var (
 	growing = [...]op{
-		allowN, allowN, allowN, allowCost, allowAt, peek, takeAll, reset,
+		allowN, allowN, allowN, allowCost, allowAt, peek, takeAll,
 		reserve, reserve, settle, wait,
 	}
 	shrinking = [...]op{

@@ -164,19 +164,6 @@ func (c *comparison) full() {
 	}
 }
 
-// remove removes key if the table has it.
-func (c *comparison) remove(key int) {
-	removed := false
-	c.table.Remove(key, func(v *trackedValue) { removed = v.key == key })
-	if removed != c.has(key) {
-		c.Fatalf("key %d: removed %v, want %v", key, removed, !removed)
-	}
-	c.exact.remove(key)
-	if c.lru != nil {
-		c.lru.Remove(key)
-	}
-}
-
 // replace replaces key's value by one of the same stamp, if the table has key.
 func (c *comparison) replace(key int) {
 	if old := c.table.Load(key); old != nil {

@@ -7,38 +7,6 @@ import (
 	"testing"
 )
 
-func TestInsertAndRemoveUnderContention(t *testing.T) {
-	for _, bound := range []int{1, 3} {
-		c := newCache[int](bound, false)
-		var wg sync.WaitGroup
-		for g := range 8 {
-			wg.Go(func() {
-				rng := rand.New(rand.NewPCG(uint64(g), 3))
-				for i := range 3000 {
-					k := rng.IntN(20)
-					if i%5 == 0 {
-						c.Remove(k, func(v *item) {
-							v.dead.Store(true)
-							c.items.live.Add(-1)
-						})
-						continue
-					}
-					c.Insert(k, uint64(i), 0, func(v *item) uint64 {
-						if n := c.items.live.Add(1); n > int64(bound) {
-							t.Errorf("%d values alive, want at most %d", n, bound)
-						}
-						return setStamp(uint64(i))(v)
-					})
-				}
-			})
-		}
-		wg.Wait()
-		if err := c.verify(); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 func TestBoundHoldsAtEveryInstant(t *testing.T) {
 	const bound, callers = 64, 8
 	c := newCache[int](bound, false)

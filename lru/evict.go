@@ -98,5 +98,5 @@ func (m *Map[K, V]) refresh(c *candidate[V]) {
 func (m *Map[K, V]) retire(c *candidate[V], now uint64) bool {
 	return m.table.remove(m.table.keyOf(c.value), func(v *V) bool {
 		return v == c.value && m.values.Retire(v, c.stamp, c.state, now)
-	}) != nil
+	})
 }

@@ -22,7 +22,6 @@ const (
 	use = iota
 	touch
 	insert
-	remove
 	replace
 	full
 	wait
@@ -55,8 +54,6 @@ func runSchedule(t *testing.T, schedule []byte) stats {
 		switch {
 		case step == wait:
 			c.now += uint64(key)
-		case step == remove:
-			c.remove(key)
 		case step == replace:
 			c.replace(key)
 		case step == full:
@@ -74,7 +71,7 @@ func runSchedule(t *testing.T, schedule []byte) stats {
 func TestSameKeysAsExactLRU(t *testing.T) {
 	mixes := [][]byte{
 		{use},
-		{use, touch, insert, remove, replace, full, wait},
+		{use, touch, insert, replace, full, wait},
 		{insert, insert, touch, full, wait},
 	}
 	schedules := 1000

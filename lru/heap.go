@@ -17,19 +17,19 @@ func (h *heap[V]) push(e entry[V]) {
 	h.siftUp(h.n-1, e)
 }
 
-func (h *heap[V]) remove(i int) entry[V] {
-	removed := *h.entry(i)
+func (h *heap[V]) pop() entry[V] {
+	least := *h.entry(0)
 	h.n--
 	last := *h.entry(h.n)
 	*h.entry(h.n) = entry[V]{} // so that the value can be collected
-	if i < h.n {
-		h.siftUp(h.siftDown(i, last), last)
+	if h.n > 0 {
+		*h.entry(h.siftDown(last)) = last
 	}
 	if full := len(h.chunks) - 1; h.n+chunkEntries <= full*chunkEntries { // keep a spare chunk
 		h.chunks[full] = nil
 		h.chunks = h.chunks[:full]
 	}
-	return removed
+	return least
 }
 
 // siftUp puts e at index i or at an ancestor of it.
@@ -45,9 +45,9 @@ func (h *heap[V]) siftUp(i int, e entry[V]) {
 	*h.entry(i) = e
 }
 
-// siftDown makes room for e at index i or at a descendant of i, and returns that index.
-func (h *heap[V]) siftDown(i int, e entry[V]) int {
-	for {
+// siftDown makes room for e, which takes the place of the first entry, and returns the index.
+func (h *heap[V]) siftDown(e entry[V]) int {
+	for i := 0; ; {
 		child := 2*i + 1
 		if child >= h.n {
 			return i

@@ -1,5 +1,5 @@
 // Package lru is a bounded concurrent map that evicts by stamp. Look-ups take no lock and write
-// nothing. Insert, Remove, Len, Pause and Values take the lock of the map, and Refuses takes it
+// nothing. Insert, Len, Pause and Values take the lock of the map, and Refuses takes it
 // if it is free. Load and Replace never wait for it.
 //
 // Each value has a stamp, a number that says how soon the value may go. The map evicts the value
@@ -76,8 +76,8 @@ func (m *Map[K, V]) Len() (n int) {
 // Max returns the bound.
 func (m *Map[K, V]) Max() int { return m.max }
 
-// Pause calls f with the number of keys, under the lock. No key is inserted, evicted or removed
-// meanwhile. f must not call the map.
+// Pause calls f with the number of keys, under the lock. No key is inserted or evicted meanwhile.
+// f must not call the map.
 func (m *Map[K, V]) Pause(f func(keys int)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -194,7 +194,7 @@ func (m *Map[K, V]) publish() {
 }
 
 // Replace replaces old by a new value for the same key, which set makes ready, if old is still
-// the value of key. It returns the new value, or nil if old was replaced or removed before. It
+// the value of key. It returns the new value, or nil if old was replaced or evicted before. It
 // takes one lock of a small map, for a few instructions.
 func (m *Map[K, V]) Replace(key K, old *V, set func(*V)) *V {
 	next := m.table.newValue(key)
@@ -203,29 +203,6 @@ func (m *Map[K, V]) Replace(key K, old *V, set func(*V)) *V {
 		return nil
 	}
 	return next
-}
-
-// Remove removes key. It calls retire with the key's value, and retire must end that value whatever
-// its state is, and not panic. Remove takes time linear in the number of keys, and inserts wait for
-// it.
-func (m *Map[K, V]) Remove(key K, retire func(v *V)) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.refuseNew {
-		m.refuseUntil.Store(0) // before the key is gone, not after
-		defer m.publish()
-	}
-	v := m.table.remove(key, func(v *V) bool {
-		found := m.table.hasKey(v, key)
-		if found {
-			retire(v)
-		}
-		return found
-	})
-	if v != nil && !m.order.remove(func(u *V) bool { return u == v }) {
-		// The order has a value that v has replaced.
-		m.order.remove(func(u *V) bool { return m.table.hasKey(u, key) })
-	}
 }
 
 // Values returns the values of all keys that are in the map throughout the call, and of some of

@@ -47,11 +47,7 @@ func (t *table[K, V]) rebuild(s *span, buckets int) {
 func (t *table[K, V]) rebuildNext() {
 	s := t.spans[t.nextRebuild%len(t.spans)]
 	t.nextRebuild = s.to
-	if buckets := bucketsFor(s.keys); buckets <= s.buckets {
-		t.rebuild(s, buckets)
-	} else {
-		t.grow(s)
-	}
+	t.rebuild(s, min(bucketsFor(s.keys), s.buckets))
 }
 
 // moveKeys moves the keys, and returns the number of keys for the slots below the middle. It

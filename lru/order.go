@@ -49,27 +49,9 @@ func (o *order[V]) pop() entry[V] {
 	if o.firstIsSorted() {
 		return o.sorted.pop()
 	}
-	return o.heap.remove(0)
+	return o.heap.pop()
 }
 
 func (o *order[V]) firstIsSorted() bool {
 	return o.sorted.n > 0 && (o.heap.n == 0 || o.sorted.first().before(o.heap.entry(0)))
-}
-
-// remove removes the entry whose value matches, and reports whether there was one. At most one
-// may match. It takes time linear in the number of entries.
-func (o *order[V]) remove(matches func(*V) bool) bool {
-	for i := range o.heap.n {
-		if matches(o.heap.entry(i).value) {
-			o.heap.remove(i)
-			return true
-		}
-	}
-	n := o.sorted.n
-	for range n { // once around
-		if e := o.sorted.pop(); !matches(e.value) {
-			o.sorted.push(e)
-		}
-	}
-	return o.sorted.n < n
 }

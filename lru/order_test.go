@@ -45,15 +45,8 @@ func TestOrderIsAPriorityQueue(t *testing.T) {
 			}
 			o.add(stamp, &i)
 			remaining[i] = true
-			switch rng.IntN(4) {
-			case 0:
+			if rng.IntN(3) == 0 {
 				delete(remaining, *o.pop().value)
-			case 1:
-				key := rng.IntN(i + 1)
-				if got := o.remove(func(v *int) bool { return *v == key }); got != remaining[key] {
-					t.Fatalf("removed %d: %v, want %v", key, got, remaining[key])
-				}
-				delete(remaining, key)
 			}
 		}
 		last := entry[int]{}
@@ -72,7 +65,7 @@ func TestOrderIsAPriorityQueue(t *testing.T) {
 }
 
 // The heap has as many chunks as its entries need, and at most one spare chunk. Without the spare
-// chunk, a push and a remove around the end of a chunk would allocate and free it each time.
+// chunk, a push and a pop around the end of a chunk would allocate and free it each time.
 func TestHeapGrowsAndShrinksByTheChunk(t *testing.T) {
 	var h heap[int]
 	checkChunks := func() {
@@ -87,7 +80,7 @@ func TestHeapGrowsAndShrinksByTheChunk(t *testing.T) {
 		checkChunks()
 	}
 	for h.n > 0 {
-		h.remove(h.n / 2)
+		h.pop()
 		checkChunks()
 	}
 	for i, c := range h.chunks[len(h.chunks):cap(h.chunks)] {
@@ -101,7 +94,7 @@ func TestHeapGrowsAndShrinksByTheChunk(t *testing.T) {
 			h.push(entry[int]{})
 		}
 		for range chunkEntries {
-			h.remove(0)
+			h.pop()
 		}
 	})
 	if chunks > 0 {

@@ -239,31 +239,28 @@ func (t *table[K, V]) store(hash, stored uint64, v *V) {
 	}
 }
 
-// remove removes key if retire agrees. It calls retire with the value that is stored under the
-// hash of key, in the critical section of the small map that removes it. That value may have
-// another key, if key is not in the table. retire must not panic. remove returns the value, or
-// nil if key was not removed.
-func (t *table[K, V]) remove(key K, retire func(*V) bool) (removed *V) {
+// remove removes key, which is in the table, if retire agrees, and reports whether it did. It calls
+// retire with the value of key, in the critical section of the small map that removes it. retire
+// must not panic.
+func (t *table[K, V]) remove(key K, retire func(*V) bool) (removed bool) {
 	stored := t.hasher.hash(key)
 	if t.collided.Load() != nil {
 		_, stored = t.probe(stored, key)
 	}
 	slot := t.slot(stored)
 	t.slots[slot].Load().Compute(stored, func(v *V, ok bool) (*V, bool) {
-		if ok && retire(v) {
-			removed = v
-		}
-		return v, !ok || removed != nil
+		removed = ok && retire(v)
+		return v, !ok || removed
 	})
-	if removed == nil {
-		return nil
+	if !removed {
+		return false
 	}
 	t.keys--
 	s := t.spans[slot]
 	if s.keys--; s.sparse() {
 		t.rebuild(s, bucketsFor(s.keys))
 	}
-	return removed
+	return true
 }
 
 // replace replaces old by next if old is still the value of key, and reports whether it did.

@@ -129,7 +129,7 @@
 //
 // A new bucket starts full, and no earlier than the latest instant at which an evicted bucket of
 // any key had become full, or at which a debt was forgiven. So a key that was evicted and comes
-// back with a late reading is not credited the same time twice. A Reset sets no such time.
+// back with a late reading is not credited the same time twice.
 //
 // # Glossary
 //

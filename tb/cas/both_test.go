@@ -474,7 +474,9 @@ func TestSettleBringsAKeyBackInTheTierOfTheCharge(t *testing.T) {
 			if d, err := c.Take(now); err != nil || !d.Allowed {
 				t.Fatalf("Take: %+v, %v", d, err)
 			}
-			l.Reset(between)
+			if d, err := l.Allow(t.Context(), "other"); err != nil || !d.Allowed { // evicts the key
+				t.Fatalf("Allow: %+v, %v", d, err)
+			}
 			switch between {
 			case "another tier":
 				other, err := chargeIn(l, 2, between)
@@ -496,7 +498,7 @@ func TestSettleBringsAKeyBackInTheTierOfTheCharge(t *testing.T) {
 				t.Errorf("%s between: %v tokens, want %v", between, got, want)
 			}
 		}
-	})
+	}, tb.WithMaxKeys(1))
 }
 
 // A settlement leaves the key in its tier, which may be another one than at the time of the charge.
@@ -620,6 +622,44 @@ func TestSnapshotReadsTheClockForEachKey(t *testing.T) {
 		}
 		if states != 3 {
 			t.Errorf("%d states, want 3", states)
+		}
+	})
+}
+
+// A bucket that is reset stays in its tier, and what was taken before can no longer be given back.
+func TestResetKeepsTheTierOfAKey(t *testing.T) {
+	now := time.Unix(0, 0)
+	limits := []tb.Limit{
+		{Capacity: 10, Tokens: 1, Per: time.Second}, {Capacity: 100, Tokens: 1, Per: time.Second},
+	}
+	onBoth(t, &now, limits, nil, func(t *testing.T, l both) {
+		c, err := chargeIn(l, 1, "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if d, err := c.Take(now); err != nil || !d.Allowed {
+				t.Fatalf("Take: %+v, %v", d, err)
+			}
+		}
+		r, err := l.Reserve(t.Context(), "a", 100)
+		if err != nil || !r.Allowed {
+			t.Fatalf("Reserve: %+v, %v", r, err)
+		}
+		l.Reset("a")
+		if got := tokensOf(t, l, "a"); got != 100 {
+			t.Errorf("%v tokens after a reset, want the 100 of the tier", got)
+		}
+		if d, err := l.AllowN(t.Context(), "a", 40); err != nil || !d.Allowed {
+			t.Fatalf("AllowN: %+v, %v", d, err)
+		}
+		r.Cancel()
+		c.Cancel()
+		if got := tokensOf(t, l, "a"); got != 60 {
+			t.Errorf("%v tokens after Cancel of earlier grants, want 60", got)
+		}
+		if n := l.Stats().Keys; n != 1 {
+			t.Errorf("%d keys, want 1", n)
 		}
 	})
 }

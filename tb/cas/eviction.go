@@ -64,6 +64,3 @@ func (e *evictor) Retire(c *cell, stamp, word, now uint64) bool {
 	e.forgiven += m.micros(min(b.missing(m.supply.at(now)), most))
 	return true
 }
-
-// retireForReset ends a cell whatever its word is.
-func (e *evictor) retireForReset(c *cell) { c.word.Store(evicted) }

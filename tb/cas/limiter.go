@@ -120,9 +120,15 @@ func (l *Limiter[K]) Level(_ context.Context, key K) (tb.Level, error) {
 	return l.placeOf(key).level(l.clock.read())
 }
 
-// Reset removes key, whose bucket is full when it comes back. Its time is linear in the number of
-// keys.
-func (l *Limiter[K]) Reset(key K) { l.table.Remove(key, l.evictor.retireForReset) }
+// Reset fills key's bucket, if the table has it, and forgives its debt. The key keeps its tier and
+// its place in the table.
+func (l *Limiter[K]) Reset(key K) {
+	t, p := l.clock.read(), l.placeOf(key)
+	visit(p, p.load(), t, func(m *layout, c *cell, _ balance) (balance, bool) {
+		c.seal() // so that Cancel of an earlier grant gives nothing back
+		return balance{time: m.supply.at(t)}, true
+	})
+}
 
 // Len returns the number of keys in the table, never more than MaxKeys. It waits for inserts.
 func (l *Limiter[K]) Len() int { return l.table.Len() }

@@ -128,14 +128,18 @@ func (l *Limiter[K]) Level(_ context.Context, key K) (tb.Level, error) {
 	return l.level(l.read(), key, 0)
 }
 
-// Reset removes key. Its bucket is full when the key comes back. C1 holds before the reset and
-// after it. In an interval that contains the reset, the key may be granted more by Capacity and by
-// the debt of its bucket.
+// Reset fills key's bucket, if the table has it, and forgives its debt. C1 holds before the reset
+// and after it. In an interval that contains the reset, the key may be granted more by Capacity and
+// by the debt of its bucket.
 func (l *Limiter[K]) Reset(key K) {
+	now := l.read()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if b, ok := l.buckets[key]; ok {
-		l.remove(b)
+		moves := b.moves + 1 // Cancel of an earlier grant gives nothing back
+		b.state = l.limitOf(b, 0).first(now)
+		b.moves = moves
+		l.rank(b)
 	}
 }
 

@@ -200,7 +200,7 @@ func resetFillsTheBucket(s *suite) {
 	f.granted("a", 10, 0)
 	f.refused("a", 1, time.Second, 0)
 	f.refused("b", 1, time.Second, 0)
-	f.Set(-5 * time.Second) // Reset removes the bucket and its time, which is later
+	f.Set(-5 * time.Second) // the time of the bucket is later, and Reset does not keep it
 	l.Reset("a")
 	f.granted("a", 10, 0)
 	f.Set(0)

@@ -209,7 +209,7 @@ var onCharges = []scenario{
 		},
 	},
 	{
-		name: "undone or reset", maxKeys: 2, undone: true,
+		name: "undone or reset", maxKeys: 2, moves: true, undone: true,
 		before: []call{{take, "a", 0, 9}},
 		threads: [][]call{
 			{{takeAll, "a!", 5, 4}},
@@ -217,7 +217,7 @@ var onCharges = []scenario{
 		},
 	},
 	{
-		name: "reset after a look", maxKeys: 4,
+		name: "reset after a look", maxKeys: 4, undone: true,
 		before: []call{{take, "a", 0, 4}, {take, "b", 0, 10}},
 		threads: [][]call{
 			{{reset, "a", 0, 0}, {reset, "b", 0, 0}},

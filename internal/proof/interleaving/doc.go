@@ -35,7 +35,7 @@
 // one, and other calls may come between them. A call that adds a key to a full table is two.
 // The first evicts keys and takes the slot of the new key, and the second inserts the key.
 // Hits and calls that take nothing may come between them, because they need not wait for an
-// insert. Other inserts and Resets may not.
+// insert. Other inserts may not.
 //
 // A call that takes nothing may find that a full table refuses its new key. Its answer may be
 // milder than the answer of tb/mutex, because stamps may have grown since the table last read
@@ -49,9 +49,9 @@
 //
 // # Not checked
 //
-// Len and Stats are compared only at the end, because before that they count inserts and Resets
-// that are under way. The contract does not promise the rank of a key in the order of eviction
-// after a charge on it was undone or the limit has changed, nor that an undo or a Cancel gives
+// Len and Stats are compared only at the end, because before that they count inserts that are under
+// way. The contract does not promise the rank of a key in the order of eviction after a Reset, after
+// a charge on it was undone or the limit has changed, nor that an undo or a Cancel gives
 // anything back to a bucket that has moved. Wait is not called: it is Reserve and Cancel with a
 // timer between them. A call with a reading far in the future does not race a SetLimit. An insert
 // that evicts several keys evicts them in one step here, and no call with a late reading comes

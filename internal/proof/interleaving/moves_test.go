@@ -63,15 +63,15 @@ var onTheMove = []scenario{
 		},
 	},
 	{
-		name: "resets make a map smaller", maxKeys: 4, deep: true,
-		before: []call{{take, "a", 0, 2}, {take, "c", 0, 9}, {take, "b", 0, 4}},
+		name: "idle keys make a map smaller", maxKeys: 4, deep: true,
+		before: []call{{take, "a", 0, 2}, {take, "b", 0, 4}, {take, "c", 99, 9}},
 		threads: [][]call{
-			{{reset, "a", 0, 0}, {reset, "b", 0, 0}},
-			{{take, "c", 1, 2}, {take, "c", 1, 4}, {peek, "a", 1, 0}},
+			{{take, "d", 100, 4}},
+			{{take, "c", 100, 1}, {take, "c", 101, 4}, {peek, "c", 101, 0}},
 		},
 	},
 	{
-		name: "reset of a successor", maxKeys: 2, small: true,
+		name: "reset of a successor", maxKeys: 2, small: true, undone: true,
 		before: []call{{take, "b", 0, 9}, {take, "a", 0, 9}, {take, "a", exhausted, 4}},
 		threads: [][]call{
 			{{reset, "a", 0, 0}, {take, "a", exhausted, 5}},
@@ -130,7 +130,7 @@ var onTheMove = []scenario{
 		},
 	},
 	{
-		name: "RefuseNew, looks at a reset", maxKeys: 1, overflow: tb.RefuseNew, deep: true,
+		name: "RefuseNew, looks at a reset", maxKeys: 1, overflow: tb.RefuseNew, deep: true, undone: true,
 		before: []call{{take, "a", 0, 4}},
 		threads: [][]call{
 			{{reset, "a", 0, 0}},
@@ -162,7 +162,7 @@ var onTheMove = []scenario{
 		},
 	},
 	{
-		name: "the same hash, and a reset", maxKeys: 3, collide: true, deep: true,
+		name: "the same hash, and a reset", maxKeys: 3, collide: true, deep: true, undone: true,
 		before: []call{{take, "a", 0, 9}, {take, "b", 0, 9}},
 		threads: [][]call{
 			{{reset, "a", 0, 0}, {take, "a", 1, 5}},

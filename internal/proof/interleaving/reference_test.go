@@ -1,6 +1,7 @@
 package interleaving
 
 import (
+	"container/heap"
 	"context"
 	"iter"
 	"reflect"
@@ -45,12 +46,6 @@ func (r reference) Allow(_ context.Context, key string) (tb.Decision, error) {
 	return r.AllowAt(*r.client.now, key, 1)
 }
 
-func (r reference) Reset(key string) {
-	r.lock()
-	defer r.unlock()
-	r.TokenBucket.Reset(key)
-}
-
 // standIn is the key that holds the slot of a new key until the new key is inserted.
 const standIn = "stand-in"
 
@@ -71,8 +66,22 @@ func (r reference) makeRoom(t time.Time, key string, n int) (d tb.Decision, ok b
 		r.fresh = false
 		r.pause(inside)
 	}
-	r.TokenBucket.Reset(standIn)
+	r.remove(standIn)
 	return d, true
+}
+
+// remove removes key if it is in the table.
+func (r reference) remove(key string) {
+	field := func(name string) reflect.Value {
+		f := reflect.ValueOf(r.TokenBucket).Elem().FieldByName(name)
+		return reflect.NewAt(f.Type(), f.Addr().UnsafePointer()).Elem()
+	}
+	buckets, k := field("buckets"), reflect.ValueOf(key)
+	if b := buckets.MapIndex(k); b.IsValid() {
+		i := b.Elem().FieldByName("index").Int()
+		heap.Remove(field("order").Addr().Interface().(heap.Interface), int(i))
+		buckets.SetMapIndex(k, reflect.Value{})
+	}
 }
 
 // charge is a charge on a bucket of the reference.

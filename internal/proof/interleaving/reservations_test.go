@@ -93,7 +93,7 @@ var onReservations = []scenario{
 		},
 	},
 	{
-		name: "cancelled or reset", maxKeys: 2, undone: true, small: true,
+		name: "cancelled or reset", maxKeys: 2, moves: true, undone: true, small: true,
 		before: []call{{take, "a", 0, 8}, {reserve, "a", 0, 4}},
 		threads: [][]call{
 			{{cancel, "a", 1, 0}, {take, "a", 1, 9}},

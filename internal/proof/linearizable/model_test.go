@@ -154,6 +154,7 @@ func (r *request) on(l limiter, c *sharedClock) (a reply) {
 		c.set(at)
 		a.Decision, a.err = l.Peek(ctx, r.key)
 	case reset:
+		c.set(at)
 		l.Reset(r.key)
 	default:
 		return r.onSession(l.(*session), c)
