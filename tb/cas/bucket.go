@@ -76,8 +76,8 @@ func (b *Bucket) AddAt(t time.Time, tokens float64) {
 	case tokens > 0:
 		refund(b, at, tokens, 0)
 	case tokens < 0:
-		if c, m, _ := b.look(at); c == nil {
-			b.enter(m, at)
+		if b.load() == nil {
+			b.enter(b.layoutOf(nil), at)
 		}
 		want := request{tokens: -tokens, within: tb.Never, deep: true, partial: true}
 		_, _ = spend(b, b.load(), at, want)
@@ -93,7 +93,8 @@ func (b *Bucket) Peek() tb.Decision {
 			return d
 		}
 	}
-	return b.peek(t, request{tokens: 1})
+	d, _, _ := peek(b, t, request{tokens: 1})
+	return d
 }
 
 // Level returns how full the bucket is now. It takes nothing.
@@ -103,11 +104,8 @@ func (b *Bucket) Level() tb.Level { return b.level(b.clock.read()) }
 func (b *Bucket) LevelAt(t time.Time) tb.Level { return b.level(b.clock.instant(t)) }
 
 func (b *Bucket) level(t uint64) tb.Level {
-	c, m, has := b.look(t)
-	if c == nil {
-		return tb.Level{Tokens: float64(m.tokens)}
-	}
-	return m.level(has, t)
+	l, _ := level(b, t)
+	return l
 }
 
 // take takes a number of tokens at t. It cannot fail.
@@ -125,27 +123,6 @@ func (b *Bucket) take(t uint64, cost float64) tb.Decision {
 func (b *Bucket) spend(t uint64, tokens float64) tb.Decision {
 	o, _ := spend(b, b.load(), t, request{tokens: tokens})
 	return o.Decision
-}
-
-// peek returns what a call would decide.
-func (b *Bucket) peek(t uint64, want request) tb.Decision {
-	c, m, has := b.look(t)
-	if c == nil {
-		return m.fullDecision(want.cost(m))
-	}
-	_, o := m.decide(has, t, &want)
-	return o.Decision
-}
-
-// look returns the bucket's cell and layout, and its balance in that layout. Before the first grant
-// the cell is nil.
-func (b *Bucket) look(t uint64) (c *cell, m *layout, has balance) {
-	m = b.layoutOf(nil)
-	visit(b, b.load(), t, func(l *layout, own *cell, now balance) (balance, bool) {
-		c, m, has = own, l, now
-		return now, false
-	})
-	return c, m, has
 }
 
 // The methods of home. The first grant makes the cell, so the bucket's time begins at that
@@ -177,3 +154,5 @@ func (b *Bucket) insert(m *layout, t uint64, want request) (o result, done bool,
 	}
 	return o, true, nil
 }
+
+func (b *Bucket) refuses(*layout, uint64) (time.Duration, error) { return 0, nil }

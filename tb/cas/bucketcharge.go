@@ -30,7 +30,8 @@ func (c *BucketCharge) Peek(t time.Time) (tb.Decision, error) {
 			return d, nil
 		}
 	}
-	return b.peek(at, c.request()), nil
+	d, _, err := peek(b, at, c.request())
+	return d, err
 }
 
 // Level returns how full the bucket is at t, a reading of the bucket's clock. Its error is always

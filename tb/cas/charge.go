@@ -43,14 +43,14 @@ func (c *Charge[K]) Peek(t time.Time) (d tb.Decision, err error) {
 			return d, nil
 		}
 	}
-	d, c.checked, err = c.place.peek(at, c.request())
+	d, c.checked, err = peek(c.place, at, c.request())
 	return d, err
 }
 
 // Level returns how full the bucket is at t, a reading of the limiter's clock. It is
 // Limiter.Level for a caller that has a charge.
 func (c *Charge[K]) Level(t time.Time) (tb.Level, error) {
-	return c.place.level(c.place.clock.instant(t))
+	return level(c.place, c.place.clock.instant(t))
 }
 
 // Take implements tb.Charge. t is a reading of the limiter's clock.

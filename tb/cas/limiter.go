@@ -111,13 +111,13 @@ func (l *Limiter[K]) Peek(_ context.Context, key K) (tb.Decision, error) {
 			return d, nil
 		}
 	}
-	d, _, err := l.placeOf(key).peek(t, request{tokens: 1})
+	d, _, err := peek(l.placeOf(key), t, request{tokens: 1})
 	return d, err
 }
 
 // Level returns how full key's bucket is now. It takes nothing, adds no key and waits for no insert.
 func (l *Limiter[K]) Level(_ context.Context, key K) (tb.Level, error) {
-	return l.placeOf(key).level(l.clock.read())
+	return level(l.placeOf(key), l.clock.read())
 }
 
 // Reset fills key's bucket, if the table has it, and forgives its debt. The key keeps its tier and

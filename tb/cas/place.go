@@ -69,66 +69,13 @@ func (p place[K]) enter(t uint64) {
 	})
 }
 
-// peek returns what a call would decide, and the key's cell if there is one.
-func (p place[K]) peek(t uint64, want request) (tb.Decision, *cell, error) {
-	c, m, has, refused, err := p.lookUp(t)
-	if err != nil {
-		return tb.Decision{}, nil, err
-	}
-	switch units := want.cost(m); {
-	case c != nil:
-		_, o := m.decide(has, t, &want)
-		return o.Decision, c, nil
-	case refused > 0 && units <= m.capacity:
-		return tb.Decision{RetryAfter: refused}, nil, nil
-	default:
-		return m.fullDecision(units), nil, nil
-	}
-}
-
-func (p place[K]) level(t uint64) (tb.Level, error) {
-	if c := p.load(); c != nil {
-		m := p.layoutOf(c)
-		if word := c.word.Load(); !isSealed(word) && m.owns(c) {
-			return m.level(m.balanceOf(c.base, word), t), nil
-		}
-	}
-	c, m, has, refused, err := p.lookUp(t)
-	switch {
-	case err != nil:
-		return tb.Level{}, err
-	case c != nil:
-		return m.level(has, t), nil
-	case refused > 0:
-		return tb.Level{NextToken: refused, Full: refused}, nil
-	}
-	return tb.Level{Tokens: float64(m.tokens)}, nil
-}
-
-// lookUp returns key's cell and layout, and the bucket's balance in that layout. If the key is not
-// in the table, it returns a nil cell, and how long the table would refuse the key, or 0.
-func (p place[K]) lookUp(
-	t uint64,
-) (c *cell, m *layout, has balance, refused time.Duration, err error) {
+func (p place[K]) refuses(m *layout, t uint64) (time.Duration, error) {
 	if isNaN(p.key) {
-		return nil, nil, has, 0, tb.ErrInvalidKey
+		return 0, tb.ErrInvalidKey
 	}
-	for {
-		before := p.load()
-		_, found := visit(p, before, t, func(l *layout, own *cell, b balance) (balance, bool) {
-			c, m, has = own, l, b
-			return b, false
-		})
-		if found {
-			return c, m, has, 0, nil
-		}
-		m = p.layoutOf(nil)
-		until, full := p.table.Refuses(t)
-		if !full {
-			return nil, m, has, 0, nil
-		}
-		if p.load() == before { // the key itself did not fill the table
-			return nil, m, has, m.wait(t, until), nil
-		}
+	until, refused := p.table.Refuses(t)
+	if !refused {
+		return 0, nil
 	}
+	return m.wait(t, until), nil
 }

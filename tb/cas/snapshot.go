@@ -19,7 +19,7 @@ func (l *Limiter[K]) Snapshot() iter.Seq2[K, tb.State] {
 		for _, e := range l.byStamp() {
 			key := l.table.KeyOf(e.cell)
 			t, at := l.clock.readWall()
-			c, m, has, _, err := l.placeOf(key).lookUp(t)
+			c, m, has, _, err := look(l.placeOf(key), t)
 			if c == nil || err != nil {
 				continue
 			}

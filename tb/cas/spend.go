@@ -1,5 +1,7 @@
 package cas
 
+import "time"
+
 // home is where a bucket is: a key's place in the table of a Limiter, or a Bucket.
 type home interface {
 	// load returns the bucket's cell, or nil.
@@ -13,6 +15,8 @@ type home interface {
 	// insert decides a call on a full bucket, and installs its first cell. done is false if
 	// another goroutine has installed one.
 	insert(m *layout, t uint64, want request) (o result, done bool, err error)
+	// refuses returns how long the table would refuse a new bucket, or 0.
+	refuses(m *layout, t uint64) (time.Duration, error)
 	shared() *limits
 	now() uint64
 }
