@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"net"
 	"strings"
 	"testing"
 
@@ -43,5 +44,17 @@ func TestUsageErrors(t *testing.T) {
 			t.Errorf("%s: status %d, stdout %q, stderr %q; want 2 and %q",
 				tt.args, status, stdout.String(), stderr.String(), tt.want)
 		}
+	}
+}
+
+// Without arguments the proxy starts. Here it cannot, because its address is in use.
+func TestNoArguments(t *testing.T) {
+	if l, err := net.Listen("tcp", "127.0.0.1:8080"); err == nil {
+		defer l.Close()
+	}
+	var stdout, stderr bytes.Buffer
+	status := program.Run(t.Context(), nil, cli.IO{Stdout: &stdout, Stderr: &stderr})
+	if status != 1 || !strings.Contains(stderr.String(), "127.0.0.1:8080") {
+		t.Errorf("status %d, stdout %q, stderr %q; want 1", status, stdout.String(), stderr.String())
 	}
 }

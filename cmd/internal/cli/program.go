@@ -44,17 +44,17 @@ const (
 // parameters it uses nothing of the process. The end of ctx is an interrupt.
 func (p *Program) Run(ctx context.Context, args []string, std IO) int {
 	std.Stdout = printable.NewWriter(std.Stdout) // names and keys may have any characters
-	printed, help, status := false, std.Stdout, exitOK
-	if len(args) == 0 {
-		args, help, status = []string{"--help"}, std.Stderr, exitUsage
-	}
+	printed, status := false, exitOK
 	parser := kong.Must(p.Commands(), append([]kong.Option{
 		kong.Name(p.Name),
 		kong.Description(p.Description),
 		kong.Vars{"version": p.version()},
-		kong.Writers(help, std.Stderr),
+		kong.Writers(std.Stdout, std.Stderr),
 		kong.Exit(func(int) { printed = true }), // after printing the help or the version
 	}, p.Options...)...)
+	if len(args) == 0 && !parser.Model.Leaf() { // a command is missing
+		args, parser.Stdout, status = []string{"--help"}, std.Stderr, exitUsage
+	}
 	command, err := parser.Parse(args)
 	switch {
 	case printed:
