@@ -122,7 +122,7 @@ func TestUnpaidTokensAreCountedInTheUnitsOfTheCharge(t *testing.T) {
 	}
 	settle(h, 1, 1000)
 	h.has(t, -100)
-	if got := h.limits.unpaid.sum(); got != 999-9-100 {
+	if got := h.limits.unpaid.Tokens(); got != 999-9-100 {
 		t.Errorf("%v tokens are unpaid, want %d", got, 999-9-100)
 	}
 }

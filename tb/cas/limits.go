@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/seed-181794aa/ratelimit/internal/unit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -22,7 +23,7 @@ type limits struct {
 	owed    atomic.Uint64 // millionths of a token: see owe
 
 	reservations, cancellations atomic.Uint64
-	settled, unpaid             tokenSum
+	settled, unpaid             unit.Sum
 }
 
 // noLimit is the panic of a call on the zero Limiter or the zero Bucket. No limit would be right

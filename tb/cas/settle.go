@@ -12,7 +12,7 @@ func settle[H home](h H, estimate, actual float64) {
 	s := h.shared()
 	c := h.load()
 	m := h.layoutOf(c)
-	s.settled.add(m, unit.Settled(actual, m.scale))
+	s.settled.Add(unit.Settled(actual, m.scale), m.scale)
 	more, less := m.beyond(actual, estimate)
 	if less > 0 {
 		refund(h, t, estimate, actual)
@@ -24,11 +24,11 @@ func settle[H home](h H, estimate, actual float64) {
 	want := request{tokens: actual, estimate: estimate, within: tb.Never, partial: true}
 	o, err := spend(h, c, t, want)
 	if err != nil || !o.Allowed {
-		s.unpaid.add(m, more)
+		s.unpaid.Add(more, m.scale)
 		return
 	}
 	more, _ = o.layout.beyond(actual, estimate)
-	s.unpaid.add(o.layout, more-o.charged)
+	s.unpaid.Add(more-o.charged, o.layout.scale)
 }
 
 // refund gives a bucket back at t what an estimate was above the actual cost. A bucket that is no

@@ -16,8 +16,8 @@ import (
 // are full last first.
 func (l *Limiter[K]) Snapshot() iter.Seq2[K, tb.State] {
 	return func(yield func(K, tb.State) bool) {
-		for _, e := range l.byStamp() {
-			key := l.table.KeyOf(e.cell)
+		for _, c := range l.byStamp() {
+			key := l.table.KeyOf(c)
 			t, at := l.clock.readWall()
 			c, m, has, _, err := look(l.placeOf(key), t)
 			if c == nil || err != nil {
@@ -30,14 +30,12 @@ func (l *Limiter[K]) Snapshot() iter.Seq2[K, tb.State] {
 	}
 }
 
-// stamped is a cell and its stamp.
-type stamped struct {
-	cell  *cell
-	stamp uint64
-}
-
 // byStamp returns the cells of the table, those with the latest stamps first.
-func (l *Limiter[K]) byStamp() []stamped {
+func (l *Limiter[K]) byStamp() []*cell {
+	type stamped struct {
+		cell  *cell
+		stamp uint64
+	}
 	cells := l.table.Values()
 	all := make([]stamped, len(cells))
 	for i, c := range cells {
@@ -45,7 +43,10 @@ func (l *Limiter[K]) byStamp() []stamped {
 		all[i] = stamped{c, stamp}
 	}
 	slices.SortFunc(all, func(a, b stamped) int { return cmp.Compare(b.stamp, a.stamp) })
-	return all
+	for i := range all {
+		cells[i] = all[i].cell
+	}
+	return cells
 }
 
 // Restore gives buckets the states that Snapshot has yielded. It returns an error, and changes

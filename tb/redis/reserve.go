@@ -103,7 +103,7 @@ func (l *Limiter) settle(key string, estimate, actual float64) error {
 		return l.counts.failed(err)
 	}
 	if it.kind == kindCharge {
-		l.counts.unpaid.add(m, it.units-m.apply(&s, &it).units)
+		l.counts.unpaid.Add(it.units-m.apply(&s, &it).units, m.scale)
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/puzpuzpuz/xsync/v3"
+
+	"github.com/seed-181794aa/ratelimit/internal/unit"
 )
 
 // Stats counts from the creation of the limiter, or of its Store.
@@ -67,25 +69,12 @@ type counts struct {
 	granted, refused            atomic.Uint64
 	abandoned, leased           atomic.Uint64
 	reservations, cancellations atomic.Uint64
-	unpaid                      tokenSum
+	unpaid                      unit.Sum
 	claimed, returned           atomic.Uint64 // millionths of a token
 
 	policyGranted, policyRefused atomic.Uint64
 	causes                       [causes]atomic.Uint64
 	denied                       *xsync.Counter
-}
-
-// tokenSum is a sum of tokens, and of millionths of a token. In millionths alone, the absurd costs
-// of a few settlements would be too many.
-type tokenSum struct{ whole, parts atomic.Uint64 }
-
-func (s *tokenSum) add(m *layout, units uint64) {
-	s.whole.Add(units / m.scale)
-	s.parts.Add(m.millionths(units % m.scale))
-}
-
-func (s *tokenSum) sum() float64 {
-	return float64(s.whole.Load()) + float64(s.parts.Load())/maxScale
 }
 
 func newCounts() counts { return counts{denied: xsync.NewCounter()} }
@@ -117,7 +106,7 @@ func (l *Limiter) Stats() Stats {
 		Abandoned: c.abandoned.Load(), Leased: c.leased.Load(), ServerStats: l.stats(),
 	}
 	s.Reservations, s.Cancellations = c.reservations.Load(), c.cancellations.Load()
-	s.UnpaidTokens = c.unpaid.sum()
+	s.UnpaidTokens = c.unpaid.Tokens()
 	s.ClaimedTokens = float64(c.claimed.Load()) / maxScale
 	s.ReturnedTokens = float64(c.returned.Load()) / maxScale
 	for i := range c.causes {

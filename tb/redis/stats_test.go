@@ -47,14 +47,3 @@ func TestCausesHaveNames(t *testing.T) {
 		}
 	}
 }
-
-func TestSumsHavePartsOfTokens(t *testing.T) {
-	m := &layout{scale: 4}
-	var s tokenSum
-	for range 3 {
-		s.add(m, 9)
-	}
-	if got := s.sum(); got != 6.75 {
-		t.Errorf("%v tokens, want 6.75", got)
-	}
-}

@@ -35,6 +35,7 @@ type part struct{ name, files, imported string }
 var (
 	cas    = part{name: "tb/cas", files: "*.go"}
 	shared = []part{
+		{"internal/unit", "*.go", module + "/internal/unit"},
 		{"lru", "*.go", module + "/lru"},
 		{"tb", "charge.go", module + "/" + home + "/tb"},
 	}

@@ -57,12 +57,8 @@ func (s *limits) expose(setsLimit bool) {
 	s.cancellations.Label("cancellations")
 	s.reservations.Counts()
 	s.cancellations.Counts()
-	for _, sum := range []*tokenSum{&s.settled, &s.unpaid} {
-		sum.whole.Label("whole tokens")
-		sum.parts.Label("parts of tokens")
-		sum.whole.Counts()
-		sum.parts.Counts()
-	}
+	s.settled.Label()
+	s.unpaid.Label()
 }
 
 // held is what a limiter keeps for a reservation.
@@ -135,7 +131,7 @@ func (e *evictor) Digest() uint64 {
 }
 
 func (l exposed) Forgiven() float64 { return l.evictor.stats(0).Forgiven }
-func (l exposed) Unpaid() float64   { return l.limits.unpaid.sum() }
+func (l exposed) Unpaid() float64   { return l.limits.unpaid.Tokens() }
 
 func (l exposed) Has(key string) bool {
 	c := l.table.Find(key)
@@ -215,7 +211,7 @@ func (b exposedBucket) Stats() (s tb.Stats) {
 
 func (b exposedBucket) Reset(string)          {}
 func (b exposedBucket) Forgiven() float64     { return 0 }
-func (b exposedBucket) Unpaid() float64       { return b.limits.unpaid.sum() }
+func (b exposedBucket) Unpaid() float64       { return b.limits.unpaid.Tokens() }
 func (b exposedBucket) Has(string) bool       { return b.cell.Load() != nil }
 func (b exposedBucket) CheckSize() error      { return nil }
 func (b exposedBucket) CheckTable(bool) error { return nil }
