@@ -16,12 +16,40 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// chart is a drawing of panels side by side, in a file of that name. The order of the contenders
-// gives each its colour, dashes and marks. The first is thick.
+// chart is a drawing that a document shows.
 type chart struct {
 	name, file string // of the raw results
-	order      []string
-	panels     []panel
+	draw       func(*results) ([]byte, error)
+}
+
+func (c chart) path() string { return resultsDir + "/" + c.name + ".svg" }
+
+var charts = []chart{
+	{"speed", bench, speed},
+	{"goroutines", bench, panels{
+		{allow("/load:grant /keys:1", "/par@num"),
+			"Grants, one key", "goroutines (2 cores)", "ns per decision", 1e9},
+		{allow("/load:refuse", "/par@num"),
+			"Refusals, one key", "goroutines (2 cores)", "ns per decision", 1e9},
+	}.svg},
+	{"flood", bench, panels{
+		{query{".name:Flood /calls:(400k OR 800k OR 1200k OR 1600k OR 2M)", "/impl",
+			"/calls@num", []string{"heap-B"}},
+			"A flood of new keys against a bound of 100,000", "new keys so far",
+			"live heap, MB", 1e-6},
+	}.svg},
+	{"redis-goroutines", inRedis, panels{
+		{allow("/load:hot_key", "/par@num"),
+			"Grants in Redis, one key", "goroutines (2 cores)", "ns per decision", 1e9},
+		{allow("/load:per_user", "/par@num"),
+			"Grants in Redis, a key for each", "goroutines (2 cores)", "ns per decision", 1e9},
+	}.svg},
+	{"redis-processes", inRedis, panels{
+		{query{".name:Processes", "/impl", "/procs@num", perOp},
+			"Grants in Redis, one key", "processes with 64 goroutines", "ns per decision", 1e9},
+		{query{".name:OverGrant", "/impl", "/procs@num", race[:1]},
+			"A bucket that allows 40 tokens", "processes with 64 goroutines", "tokens granted", 1},
+	}.svg},
 }
 
 // panel shows a line for each contender over the columns of a query.
@@ -31,55 +59,14 @@ type panel struct {
 	scale       float64 // from the unit of the results to the unit of the axis
 }
 
-var contenders = []string{
-	"cas", "floor", "mutex", "xtime-syncmap", "xtime-lru", "throttled", "ulule", "httprate",
-}
+// panels are drawn side by side.
+type panels []panel
 
-var redisContenders = []string{
-	"tb", "tb-plain", "tb-shared", "tb-lease", "lua-evalsha", "multi-cmd", "watch", "redis_rate",
-	"rueidislimiter", "throttled",
-}
-
-var charts = []chart{
-	{"goroutines", bench, contenders, []panel{
-		{allow("/load:grant /keys:1", "/par@num"),
-			"Grants, one key", "goroutines (2 cores)", "ns per decision", 1e9},
-		{allow("/load:refuse", "/par@num"),
-			"Refusals, one key", "goroutines (2 cores)", "ns per decision", 1e9},
-	}},
-	{"flood", bench, contenders, []panel{
-		{query{".name:Flood /calls:(400k OR 800k OR 1200k OR 1600k OR 2M)", "/impl",
-			"/calls@num", []string{"heap-B"}},
-			"A flood of new keys against a bound of 100,000", "new keys so far",
-			"live heap, MB", 1e-6},
-	}},
-	{"redis-goroutines", inRedis, redisContenders, []panel{
-		{
-			allow("/load:hot_key", "/par@num"),
-			"Grants in Redis, one key", "goroutines (2 cores)", "ns per decision", 1e9,
-		},
-		{
-			allow("/load:per_user", "/par@num"),
-			"Grants in Redis, a key for each", "goroutines (2 cores)", "ns per decision", 1e9,
-		},
-	}},
-	{"redis-processes", inRedis, redisContenders, []panel{
-		{
-			query{".name:Processes", "/impl", "/procs@num", perOp},
-			"Grants in Redis, one key", "processes with 64 goroutines", "ns per decision", 1e9,
-		},
-		{
-			query{".name:OverGrant", "/impl", "/procs@num", race[:1]},
-			"A bucket that allows 40 tokens", "processes with 64 goroutines", "tokens granted", 1,
-		},
-	}},
-}
-
-func (c chart) svg(raw *results) ([]byte, error) {
-	row := make([]*plot.Plot, len(c.panels))
-	for i, p := range c.panels {
+func (all panels) svg(raw *results) ([]byte, error) {
+	row := make([]*plot.Plot, len(all))
+	for i, p := range all {
 		var err error
-		if row[i], err = p.plot(raw, c.order); err != nil {
+		if row[i], err = p.plot(raw); err != nil {
 			return nil, err
 		}
 	}
@@ -104,8 +91,9 @@ func svg(row []*plot.Plot, width, height vg.Length) ([]byte, error) {
 	return bytes.ReplaceAll(b.Bytes(), family, append(family, ",Arial,sans-serif"...)), err
 }
 
-// plot draws the medians of each contender over the columns.
-func (p panel) plot(raw *results, order []string) (*plot.Plot, error) {
+// plot draws the medians of each contender over the columns. This module's limiter has a thick line
+// and the first colour. The others have a colour, dashes and marks by their order in the results.
+func (p panel) plot(raw *results) (*plot.Plot, error) {
 	g, err := raw.grid(p.query)
 	if err != nil {
 		return nil, err
@@ -117,11 +105,10 @@ func (p panel) plot(raw *results, order []string) (*plot.Plot, error) {
 	chart.Y.Scale, chart.Y.Tick.Marker = plot.LogScale{}, plot.TickerFunc(logTicks)
 	chart.Legend.Top = true
 	chart.Add(plotter.NewGrid())
+	ours := func(row string) bool { return row == "cas" || row == "tb" }
+	others := slices.DeleteFunc(slices.Clone(g.rows), ours)
 	for _, row := range g.rows {
-		look := slices.Index(order, row)
-		if look < 0 {
-			return nil, fmt.Errorf("%s has no colour", row)
-		}
+		look := 1 + slices.Index(others, row)
 		var points plotter.XYs
 		for i, col := range g.cols {
 			if m, ok := g.median(row, col); ok && m.Center <= 0 {
@@ -139,7 +126,7 @@ func (p panel) plot(raw *results, order []string) (*plot.Plot, error) {
 		}
 		line.Color, line.Dashes = plotutil.Color(look), plotutil.Dashes(look)
 		marks.Color, marks.Shape = line.Color, plotutil.Shape(look+look/len(plotutil.DefaultColors))
-		if look == 0 {
+		if ours(row) {
 			line.Width = vg.Points(3)
 		}
 		chart.Add(line, marks)

@@ -1,13 +1,6 @@
 package main
 
-import (
-	"fmt"
-	"math"
-	"strconv"
-	"strings"
-
-	"golang.org/x/perf/benchmath"
-)
+import "fmt"
 
 // hits are the rows of the table of calls on known keys: the projections of their benchmarks, and
 // the most that a call may take, in times of the floor; 0 if the floor does something else.
@@ -34,51 +27,43 @@ func hitsTable(raw *results) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "| ns | now | %s | floor | now / %[1]s | now / floor | at most |\n",
-		raw.config("base"))
-	b.WriteString("|---|---:|---:|---:|---:|---:|---:|\n")
+	older := raw.config("base")
+	rows := [][]string{
+		{"ns", "now", older, "floor", "now / " + older, "now / floor", "at most"},
+	}
 	for _, h := range hits {
 		now, base := "now "+h.impl+" "+h.load, "base "+h.impl+" "+h.load
-		floor, atMost := "", missing
+		floor, atMost := missing, missing // which no column is called
 		if h.atMost > 0 {
 			floor, atMost = "now floor "+h.load, fmt.Sprintf("%.2f", h.atMost)
 		}
-		cells := []string{h.text}
-		for _, col := range []string{now, base, floor} {
-			cells = append(cells, g.perRound(1, func(time func(string) float64) float64 {
-				return time(col) * 1e9
-			}))
-		}
-		for _, divisor := range []string{base, floor} {
-			cells = append(cells, g.perRound(2, func(time func(string) float64) float64 {
-				return time(now) / time(divisor)
-			}))
-		}
-		fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(cells, " | "), atMost)
+		rows = append(rows, []string{
+			h.text, g.perRound(now, ""), g.perRound(base, ""), g.perRound(floor, ""),
+			g.perRound(now, base), g.perRound(now, floor), atMost,
+		})
 	}
-	return b.String(), nil
+	return markdown(rows), nil
 }
 
-// perRound returns the median over the rounds of what value makes of the times of a round. Rounds
-// without one of its times do not count.
-func (g *grid) perRound(digits int, value func(time func(col string) float64) float64) string {
+// perRound returns the median over the rounds of the times in a column, in ns, or of their
+// quotients with the times in the column over. Rounds without one of the times do not count.
+func (g *grid) perRound(col, over string) string {
 	var values []float64
 	for _, round := range g.rows {
-		v := value(func(col string) float64 {
-			if s, ok := g.samples[[2]string{round, col}]; ok {
-				return s.Values[0]
-			}
-			return math.NaN()
-		})
-		if !math.IsNaN(v) {
-			values = append(values, v)
+		times, divisors := g.values[[2]string{round, col}], g.values[[2]string{round, over}]
+		switch {
+		case len(times) == 0:
+		case over == "":
+			values = append(values, times[0]*1e9)
+		case len(divisors) > 0:
+			values = append(values, times[0]/divisors[0])
 		}
 	}
-	if len(values) == 0 {
+	switch {
+	case len(values) == 0:
 		return missing
+	case over == "":
+		return fmt.Sprintf("%.1f", median(values).Center)
 	}
-	sample := benchmath.NewSample(values, &benchmath.DefaultThresholds)
-	median := benchmath.AssumeNothing.Summary(sample, 0.95).Center
-	return strconv.FormatFloat(median, 'f', digits, 64)
+	return fmt.Sprintf("%.2f", median(values).Center)
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 )
 
 // The files in the root of the repository.
@@ -84,16 +85,13 @@ func generate(dir string) (map[string][]byte, error) {
 		}
 	}
 	for _, c := range charts {
-		drawing, err := c.svg(raw[c.file])
+		drawing, err := c.draw(raw[c.file])
 		if err != nil {
 			return nil, fmt.Errorf("chart %s: %w", c.name, err)
 		}
-		files[resultsDir+"/"+c.name+".svg"] = drawing
+		files[c.path()] = drawing
 	}
 	var err error
-	if files[speedChart], err = speed(raw[bench]); err != nil {
-		return nil, fmt.Errorf("%s: %w", speedChart, err)
-	}
 	files[allTables], err = page(raw)
 	return files, err
 }
@@ -104,12 +102,15 @@ func page(raw map[string]*results) ([]byte, error) {
 	b.WriteString("# Results\n\n" +
 		"`scripts/report` generates this page from the raw results." +
 		" [BENCHMARKS.md](../../BENCHMARKS.md) has the method.\n")
-	for _, t := range tables {
-		text, err := t.markdown(raw[t.file])
+	for _, t := range texts {
+		if t.title == "" {
+			continue
+		}
+		table, err := t.of(raw[t.file])
 		if err != nil {
 			return nil, fmt.Errorf("table %s: %w", t.name, err)
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n%s", t.title, text)
+		fmt.Fprintf(&b, "\n## %s\n\n%s", t.title, table)
 	}
 	return b.Bytes(), nil
 }
@@ -117,30 +118,22 @@ func page(raw map[string]*results) ([]byte, error) {
 // marked is a quoted table or sentence: the text between the two comments.
 var marked = regexp.MustCompile(`(?s)(<!-- generated: (\S+) -->\n).*?(<!-- end -->)`)
 
-// fill replaces the tables that a document quotes. raw has the raw results by file.
-func fill(text []byte, raw map[string]*results) ([]byte, error) {
+// fill replaces the texts that a document quotes. raw has the raw results by file.
+func fill(old []byte, raw map[string]*results) ([]byte, error) {
 	var failed []error
-	text = marked.ReplaceAllFunc(text, func(part []byte) []byte {
+	filled := marked.ReplaceAllFunc(old, func(part []byte) []byte {
 		m := marked.FindSubmatch(part)
-		made, err := named(string(m[2]), raw)
+		i := slices.IndexFunc(texts, func(t text) bool { return t.name == string(m[2]) })
+		if i < 0 {
+			failed = append(failed, fmt.Errorf("there is no table %q", m[2]))
+			return nil
+		}
+		made, err := texts[i].of(raw[texts[i].file])
 		failed = append(failed, err)
-		return bytes.Join([][]byte{m[1], []byte(made), m[3]}, nil)
+		return slices.Concat(m[1], []byte(made), m[3])
 	})
 	if len(failed) == 0 {
 		return nil, errors.New("no table is quoted")
 	}
-	return text, errors.Join(failed...)
-}
-
-// named returns the table or text with a name, in Markdown.
-func named(name string, raw map[string]*results) (string, error) {
-	if m, ok := made[name]; ok {
-		return m.text(raw[m.file])
-	}
-	for _, t := range tables {
-		if t.name == name {
-			return t.markdown(raw[t.file])
-		}
-	}
-	return "", fmt.Errorf("there is no table %q", name)
+	return filled, errors.Join(failed...)
 }

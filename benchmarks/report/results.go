@@ -56,11 +56,11 @@ type query struct {
 	units            []string
 }
 
-// grid holds the samples of a query, with rows and columns in the order of its projections.
+// grid holds the values of a query, with rows and columns in the order of its projections.
 type grid struct {
 	rows, cols []string
-	units      map[string]string // of a column
-	samples    map[[2]string]*benchmath.Sample
+	units      map[string]string       // of a column
+	values     map[[2]string][]float64 // of a row and a column
 }
 
 func (r *results) grid(q query) (*grid, error) {
@@ -78,7 +78,7 @@ func (r *results) grid(q query) (*grid, error) {
 		return nil, err
 	}
 	var rows, cols []benchproc.Key
-	values := make(map[[2]string][]float64)
+	g := &grid{units: make(map[string]string), values: make(map[[2]string][]float64)}
 	for _, line := range r.lines {
 		if m, err := filter.Match(line); err != nil || !m.Any() {
 			continue
@@ -88,30 +88,26 @@ func (r *results) grid(q query) (*grid, error) {
 		for _, unit := range q.units {
 			if v, ok := line.Value(unit); ok {
 				cell := [2]string{row.StringValues(), q.column(col.StringValues(), unit)}
-				values[cell] = append(values[cell], v)
+				g.values[cell] = append(g.values[cell], v)
 			}
 		}
 	}
-	if len(values) == 0 {
+	if len(g.values) == 0 {
 		return nil, fmt.Errorf("no results for %s", q.filter)
 	}
-	g := &grid{rows: ordered(rows), units: make(map[string]string)}
+	g.rows = ordered(rows)
 	for _, col := range ordered(cols) {
 		for _, unit := range q.units {
 			name := q.column(col, unit)
 			g.cols, g.units[name] = append(g.cols, name), unit
 		}
 	}
-	g.samples = make(map[[2]string]*benchmath.Sample)
-	for cell, v := range values {
-		g.samples[cell] = benchmath.NewSample(v, &benchmath.DefaultThresholds)
-	}
 	return g, nil
 }
 
-// column returns the name of a column. It includes the unit if the query has several.
+// column returns the name of a column. It includes the unit if nothing else tells columns apart.
 func (q query) column(col, unit string) string {
-	if len(q.units) == 1 {
+	if len(q.units) == 1 && col != "" {
 		return col
 	}
 	return strings.TrimSpace(col + " " + unitName(unit))
@@ -129,11 +125,16 @@ func ordered(keys []benchproc.Key) []string {
 
 // median returns the median of a cell and its 95% confidence interval.
 func (g *grid) median(row, col string) (s benchmath.Summary, ok bool) {
-	sample, ok := g.samples[[2]string{row, col}]
+	values, ok := g.values[[2]string{row, col}]
 	if !ok {
 		return s, false
 	}
-	return benchmath.AssumeNothing.Summary(sample, 0.95), true
+	return median(values), true
+}
+
+func median(values []float64) benchmath.Summary {
+	sample := benchmath.NewSample(values, &benchmath.DefaultThresholds)
+	return benchmath.AssumeNothing.Summary(sample, 0.95)
 }
 
 // config returns the value of a configuration line.

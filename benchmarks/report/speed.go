@@ -10,11 +10,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// speedChart is the picture at the top of README.md: this limiter beside the ones that applications
-// use.
-const speedChart = resultsDir + "/speed.svg"
-
-// compared are the contenders of the picture, from the bottom.
+// compared are the contenders of the picture at the top of README.md, from the bottom: the limiters
+// that applications use, and this one.
 var compared = []struct{ impl, name string }{
 	{"httprate", "httprate"},
 	{"ulule", "ulule/limiter"},
@@ -59,18 +56,15 @@ func bars(raw *results, q query, title string) (*plot.Plot, error) {
 	chart.HideX()
 	var names, texts []string
 	var ends plotter.XYs
-	longest := 0.0
 	for i, c := range compared {
 		m, ok := g.median(c.impl, g.cols[0])
 		if !ok {
 			return nil, fmt.Errorf("%s has no result", c.impl)
 		}
-		bar, err := plotter.NewBarChart(plotter.Values{m.Center * 1e9}, vg.Points(10))
-		if err != nil {
-			return nil, err
+		bar := &plotter.BarChart{
+			Values: plotter.Values{m.Center * 1e9}, Width: vg.Points(10),
+			Color: other, Horizontal: true, XMin: float64(i),
 		}
-		bar.Horizontal, bar.XMin = true, float64(i)
-		bar.Color, bar.LineStyle.Width = other, 0
 		if c.impl == "cas" {
 			bar.Color = ours
 		}
@@ -78,7 +72,6 @@ func bars(raw *results, q query, title string) (*plot.Plot, error) {
 		names = append(names, c.name+" ")
 		texts = append(texts, " "+format(m.Center, "sec/op"))
 		ends = append(ends, plotter.XY{X: m.Center * 1e9, Y: float64(i)})
-		longest = max(longest, m.Center*1e9)
 	}
 	labels, err := plotter.NewLabels(plotter.XYLabels{XYs: ends, Labels: texts})
 	if err != nil {
@@ -90,7 +83,7 @@ func bars(raw *results, q query, title string) (*plot.Plot, error) {
 	}
 	chart.Add(labels)
 	chart.NominalY(names...)
-	chart.X.Min, chart.X.Max = 0, 1.15*longest // with room for the last label
+	chart.X.Max *= 1.15 // with room for the last label
 	chart.Title.TextStyle.Color, chart.Y.Tick.Label.Color = other, other
 	chart.Y.Color, chart.Y.Width = other, 0
 	return chart, nil

@@ -7,78 +7,45 @@ import (
 	"strings"
 )
 
-// table is a table of benchmarks/results/README.md, which BENCHMARKS.md may quote by its name. Its
-// cells are medians with half the width of their 95% confidence interval, or quotients of medians.
-type table struct {
+// text is a table or a sentence that a document quotes by its name. What has a title is in
+// benchmarks/results/README.md, too.
+type text struct {
 	name, file string // of the raw results
 	title      string
-	query
-	head string // of the first column
-	over string // the row that divides the others; "" for the values themselves
-}
-
-// made are the texts without a query, by name.
-var made = map[string]struct {
-	file string
-	text func(*results) (string, error)
-}{
-	"in-short":      {bench, inShort},
-	"machine":       {bench, machine},
-	"hits-machine":  {onHits, machine},
-	"redis-machine": {inRedis, machine},
-	"hits":          {onHits, hitsTable},
+	of         func(*results) (string, error)
 }
 
 // The files of raw results.
 const bench, onHits, inRedis = "bench.txt", "hits.txt", "redis.txt"
 
-var tables = []table{
-	{
-		"decisions", bench, "A decision, one goroutine",
-		allow("/par:1 /dist:uniform -/keys:100k", byLoad), "ns", "",
-	},
-	{
-		"floor-1", bench, "Distance from the floor, one goroutine",
-		allow("/par:1 -/keys:100k", byLoad), "× floor", "floor",
-	},
-	{
-		"xtime-1", bench, "Against golang.org/x/time/rate in a sync.Map, one goroutine",
-		allow("/par:1 "+xtime, byLoad), "× x/time/rate", "xtime-syncmap",
-	},
-	{
-		"xtime-64", bench, "Against golang.org/x/time/rate in a sync.Map, 64 goroutines",
-		allow("/par:64 "+xtime, byLoad), "× x/time/rate", "xtime-syncmap",
-	},
-	{
-		"memory", bench, "Live heap for each key, with the key",
-		query{".name:Memory", "/impl", "/keys", []string{"B/key"}}, "bytes a key", "",
-	},
-	{
-		"tail-2", bench, "Single calls by two goroutines, in ns: nine hits of 50,000 keys, then a new key",
-		query{".name:Tail /par:2", "/impl", "",
-			[]string{"p50-sec", "p99-sec", "p99.9-sec", "max-sec"}}, "", "",
-	},
-	{"redis-hot-64", inRedis, "In Redis: one key, 64 goroutines", costs("hot_key"), "", ""},
-	{
-		"redis-user-64", inRedis, "In Redis: a key for each of 64 goroutines",
-		costs("per_user"), "", "",
-	},
-	{
-		"redis-refuse-64", inRedis, "In Redis: refusals on one key, 64 goroutines",
-		costs("refuse"), "", "",
-	},
-	{
-		"redis-keys", inRedis, "In Redis: the server's memory for each of 100,000 keys",
-		query{".name:Keys", "/impl", "", []string{"B/key"}}, "", "",
-	},
-	{
-		"redis-race", inRedis, "In Redis: 64 goroutines race for the tokens of one bucket",
-		query{".name:OverGrant /procs:1", "/impl", "", race}, "", "",
-	},
-	{
-		"redis-processes", inRedis, "In Redis: one key, 64 goroutines in several processes, in ns",
-		query{".name:Processes", "/impl", "/procs@num", perOp}, "processes", "",
-	},
+var texts = []text{
+	{"in-short", bench, "", inShort},
+	{"machine", bench, "", machine},
+	{"hits-machine", onHits, "", machine},
+	{"redis-machine", inRedis, "", machine},
+	{"hits", onHits, "", hitsTable},
+	{"decisions", bench, "A decision, one goroutine",
+		table{allow("/par:1 /dist:uniform -/keys:100k", byLoad), "ns", ""}.markdown},
+	{"floor-1", bench, "Distance from the floor, one goroutine",
+		table{allow("/par:1 -/keys:100k", byLoad), "× floor", "floor"}.markdown},
+	{"xtime-1", bench, "Against golang.org/x/time/rate in a sync.Map, one goroutine",
+		table{allow("/par:1 "+xtime, byLoad), "× x/time/rate", "xtime-syncmap"}.markdown},
+	{"xtime-64", bench, "Against golang.org/x/time/rate in a sync.Map, 64 goroutines",
+		table{allow("/par:64 "+xtime, byLoad), "× x/time/rate", "xtime-syncmap"}.markdown},
+	{"memory", bench, "Live heap for each key, with the key",
+		table{query{".name:Memory", "/impl", "/keys", perKey}, "bytes a key", ""}.markdown},
+	{"tail-2", bench,
+		"Single calls by two goroutines, in ns: nine hits of 50,000 keys, then a new key",
+		table{query{".name:Tail /par:2", "/impl", "", quantiles}, "", ""}.markdown},
+	{"redis-hot-64", inRedis, "In Redis: one key, 64 goroutines", costs("hot_key")},
+	{"redis-user-64", inRedis, "In Redis: a key for each of 64 goroutines", costs("per_user")},
+	{"redis-refuse-64", inRedis, "In Redis: refusals on one key, 64 goroutines", costs("refuse")},
+	{"redis-keys", inRedis, "In Redis: the server's memory for each of 100,000 keys",
+		table{query{".name:Keys", "/impl", "", perKey}, "", ""}.markdown},
+	{"redis-race", inRedis, "In Redis: 64 goroutines race for the tokens of one bucket",
+		table{query{".name:OverGrant /procs:1", "/impl", "", race}, "", ""}.markdown},
+	{"redis-processes", inRedis, "In Redis: one key, 64 goroutines in several processes, in ns",
+		table{query{".name:Processes", "/impl", "/procs@num", perOp}, "processes", ""}.markdown},
 }
 
 const (
@@ -87,19 +54,19 @@ const (
 )
 
 var (
-	perOp = []string{"sec/op"}
-	race  = []string{"granted", "allowed", "calls", "failed"}
+	perOp     = []string{"sec/op"}
+	perKey    = []string{"B/key"}
+	quantiles = []string{"p50-sec", "p99-sec", "p99.9-sec", "max-sec"}
+	race      = []string{"granted", "allowed", "calls", "failed"}
 )
 
 // allow returns the query for the time of a decision.
 func allow(filter, col string) query { return query{".name:Allow " + filter, "/impl", col, perOp} }
 
-// costs returns the query for all that a decision of 64 goroutines in Redis costs.
-func costs(load string) query {
-	return query{
-		".name:Allow /par:64 /load:" + load, "/impl", "",
-		[]string{"sec/op", "trips/op", "server-sec/op", "allocs/op", "errors/op"},
-	}
+// costs returns the table of all that a decision of 64 goroutines in Redis costs.
+func costs(load string) func(*results) (string, error) {
+	units := []string{"sec/op", "trips/op", "server-sec/op", "allocs/op", "errors/op"}
+	return table{query{".name:Allow /par:64 /load:" + load, "/impl", "", units}, "", ""}.markdown
 }
 
 // unitName returns what a column of that unit is called if there are columns of other units.
@@ -115,70 +82,68 @@ func unitName(unit string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(unit, "-sec"), "/op")
 }
 
-// markdown returns the table.
+// table is a query in Markdown. Its cells are medians with half the width of their 95% confidence
+// interval, or quotients of medians.
+type table struct {
+	query
+	head string // of the first column
+	over string // the row that divides the others; "" for the values themselves
+}
+
+// tidy removes from a heading the words that follow from the load.
+var tidy = strings.NewReplacer("grant 1 uniform", "grant", "refuse 1 uniform", "refuse",
+	"new new uniform", "new", " uniform", "")
+
 func (t table) markdown(raw *results) (string, error) {
 	g, err := raw.grid(t.query)
 	if err != nil {
 		return "", err
 	}
-	var b strings.Builder
-	row := func(first string, cells []string) {
-		b.WriteString("| " + first + " | " + strings.Join(cells, " | ") + " |\n")
+	rows := [][]string{{t.head}}
+	for _, col := range g.cols {
+		rows[0] = append(rows[0], tidy.Replace(col))
 	}
-	row(t.head, g.headings())
-	b.WriteString("|---|" + strings.Repeat("---:|", len(g.cols)) + "\n")
 	for _, r := range g.rows {
-		var cells []string
-		for _, c := range g.cols {
-			if t.over != "" {
-				cells = append(cells, g.ratioCell(r, t.over, c))
-			} else {
-				cells = append(cells, g.cell(r, c))
-			}
-		}
+		row := []string{r}
 		if r == "cas" {
-			r = "**cas**"
+			row[0] = "**cas**"
 		}
-		row(r, cells)
+		for _, col := range g.cols {
+			row = append(row, g.cell(r, t.over, col))
+		}
+		rows = append(rows, row)
 	}
-	return b.String(), nil
+	return markdown(rows), nil
 }
 
-// headings returns the columns without the words that follow from the load.
-func (g *grid) headings() []string {
-	tidy := strings.NewReplacer("grant 1 uniform", "grant", "refuse 1 uniform", "refuse",
-		"new new uniform", "new", " uniform", "")
-	var heads []string
-	for _, c := range g.cols {
-		if c == "" {
-			c = unitName(g.units[c])
+// markdown returns a table. The first row has the headings.
+func markdown(rows [][]string) string {
+	var b strings.Builder
+	for i, row := range rows {
+		b.WriteString("| " + strings.Join(row, " | ") + " |\n")
+		if i == 0 {
+			b.WriteString("|---|" + strings.Repeat("---:|", len(row)-1) + "\n")
 		}
-		heads = append(heads, tidy.Replace(c))
 	}
-	return heads
+	return b.String()
 }
 
 const missing = "–"
 
-func (g *grid) cell(row, col string) string {
+func (g *grid) cell(row, over, col string) string {
 	s, ok := g.median(row, col)
-	if !ok {
+	base, comparable := g.median(over, col)
+	switch {
+	case !ok || over != "" && !comparable:
 		return missing
+	case over != "":
+		return strconv.FormatFloat(s.Center/base.Center, 'f', 2, 64)
 	}
 	text := format(s.Center, g.units[col])
 	if half := (s.Hi - s.Lo) / 2 / s.Center; !math.IsInf(half, 0) && half >= 0.005 {
 		text += fmt.Sprintf(" ±%.0f%%", 100*half)
 	}
 	return text
-}
-
-func (g *grid) ratioCell(row, over, col string) string {
-	s, ok := g.median(row, col)
-	base, has := g.median(over, col)
-	if !ok || !has {
-		return missing
-	}
-	return strconv.FormatFloat(s.Center/base.Center, 'f', 2, 64)
 }
 
 // format writes a value with up to three significant digits. Seconds become nanoseconds.
