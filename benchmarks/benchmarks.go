@@ -19,11 +19,9 @@ type Contender struct {
 	// New returns a function that decides on one call of key. The table has at most maxKeys
 	// keys if the limiter has a bound. The function is safe for concurrent use.
 	New func(limit tb.Limit, maxKeys int) func(key string) (granted bool)
-	// Skip reports whether the contender does not take part in a workload. Nil means never.
+	// Skip reports whether the contender does not take part in a workload of Run. Nil means never.
 	Skip func(Workload) bool
 }
-
-func (c Contender) skips(w Workload) bool { return c.Skip != nil && c.Skip(w) }
 
 // Run runs all contenders on all workloads. Workloads that differ only in their calls share
 // a limiter, because a table of a million keys takes a while to fill.
@@ -53,7 +51,7 @@ func runSuite(b *testing.B, c Contender, traffics []*traffic) {
 		return allow
 	})
 	for _, t := range traffics {
-		if !c.skips(t.Workload) {
+		if c.Skip == nil || !c.Skip(t.Workload) {
 			b.Run("impl="+c.Name+"/"+t.String(), func(b *testing.B) { t.run(b, table()) })
 		}
 	}

@@ -2,7 +2,6 @@ package benchmarks
 
 import (
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,11 +17,11 @@ func BenchmarkContention(b *testing.B) {
 	start := time.Now()
 	for _, line := range []struct {
 		name string
-		use  func(int) (failures int)
+		use  func() (failures int)
 	}{
-		{"add", func(int) int { word.Add(1); return 0 }},
-		{"load", func(int) int { return int(word.Load() >> 63) }},
-		{"cas", func(int) (failures int) {
+		{"add", func() int { word.Add(1); return 0 }},
+		{"load", func() int { return int(word.Load() >> 63) }},
+		{"cas", func() (failures int) {
 			now := uint64(time.Since(start))
 			for {
 				old := word.Load()
@@ -36,7 +35,12 @@ func BenchmarkContention(b *testing.B) {
 		for _, par := range []int{1, 2, 4, 16, 64, 256} {
 			b.Run(fmt.Sprintf("line=%s/par=%d", line.name, par), func(b *testing.B) {
 				word.Store(0)
-				failures := together(b.N, par, line.use)
+				failures := together(b.N, par, func(start, end int) (failures int) {
+					for range end - start {
+						failures += line.use()
+					}
+					return failures
+				})
 				b.ReportMetric(float64(failures)/float64(b.N), "failures/op")
 			})
 		}
@@ -51,24 +55,4 @@ func advance(word, now uint64) uint64 {
 	later := max(last, now)
 	deficit -= min(deficit, later-last)
 	return later<<deficitBits | min(deficit+1, 1<<deficitBits-1)
-}
-
-// together makes n calls from par goroutines and returns the sum of their results. use gets the
-// number of the call.
-func together(n, par int, use func(call int) int) int {
-	var all sync.WaitGroup
-	var next, sum atomic.Int64
-	for range par {
-		all.Go(func() {
-			results := 0
-			for start := int(next.Add(batch)) - batch; start < n; start = int(next.Add(batch)) - batch {
-				for call := start; call < min(start+batch, n); call++ {
-					results += use(call)
-				}
-			}
-			sum.Add(int64(results))
-		})
-	}
-	all.Wait()
-	return int(sum.Load())
 }

@@ -143,11 +143,13 @@ func (h *hierarchy) take(c caller) bool {
 func (h *hierarchy) run(b *testing.B, par int) {
 	b.ReportAllocs()
 	b.ResetTimer()
-	granted := together(b.N, par, func(call int) (grants int) {
-		if h.take(h.callers[call%len(h.callers)]) {
-			grants = 1
+	granted := together(b.N, par, func(start, end int) (granted int) {
+		for call := start; call < end; call++ {
+			if h.take(h.callers[call%len(h.callers)]) {
+				granted++
+			}
 		}
-		return grants
+		return granted
 	})
 	if h.permitted && granted != b.N || !h.permitted && granted != 0 {
 		b.Errorf("%d of %d calls granted", granted, b.N)

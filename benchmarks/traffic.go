@@ -23,39 +23,9 @@ func (t *traffic) run(b *testing.B, allow func(string) bool) {
 	calls := t.calls()
 	b.ReportAllocs()
 	b.ResetTimer()
-	granted := t.drive(b.N, calls, allow)
-	b.StopTimer()
-	t.check(b, granted)
-	*t.position += b.N
-}
-
-// drive makes n calls with the workload's goroutines and returns the number of grants.
-func (t *traffic) drive(n int, calls []string, allow func(string) bool) int {
-	var next, granted atomic.Int64
-	if t.Par == 1 {
-		granted.Add(t.work(n, calls, allow, &next))
-	} else {
-		var all sync.WaitGroup
-		for range t.Par {
-			all.Go(func() { granted.Add(t.work(n, calls, allow, &next)) })
-		}
-		all.Wait()
-	}
-	return int(granted.Load())
-}
-
-// work makes calls until all goroutines together have made n, and returns its number of
-// grants.
-func (t *traffic) work(
-	n int, calls []string, allow func(string) bool, next *atomic.Int64,
-) (granted int64) {
-	for {
-		start := int(next.Add(batch)) - batch
-		if start >= n {
-			return granted
-		}
+	granted := together(b.N, t.Par, func(start, end int) (granted int) {
 		index := (*t.position + start) % len(calls)
-		for range min(batch, n-start) {
+		for range end - start {
 			if allow(calls[index]) {
 				granted++
 			}
@@ -63,7 +33,29 @@ func (t *traffic) work(
 				index = 0
 			}
 		}
+		return granted
+	})
+	b.StopTimer()
+	t.check(b, granted)
+	*t.position += b.N
+}
+
+// together makes n calls from par goroutines and returns the sum of the results. use makes the
+// calls with the numbers from start up to end.
+func together(n, par int, use func(start, end int) int) int {
+	var all sync.WaitGroup
+	var next, sum atomic.Int64
+	for range par {
+		all.Go(func() {
+			results := 0
+			for start := int(next.Add(batch)) - batch; start < n; start = int(next.Add(batch)) - batch {
+				results += use(start, min(start+batch, n))
+			}
+			sum.Add(int64(results))
+		})
 	}
+	all.Wait()
+	return int(sum.Load())
 }
 
 func (t *traffic) check(b *testing.B, granted int) {
