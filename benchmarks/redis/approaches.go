@@ -14,49 +14,35 @@ import (
 //go:embed bucket.lua
 var bucketScript string
 
-// openLua decides in a script: one round trip, and no other command in between. The client
-// brings the time. A refusal writes, too.
-func openLua(addr string, limit tb.Limit) (Limiter, error) {
-	client, s := newGoRedis(addr), newSettings(limit)
+// lua decides in a script: one round trip, and no other command in between. The client brings the
+// time. A refusal writes, too.
+func lua(client *goredis.Client, limit tb.Limit) (allow, error) {
+	s := newSettings(limit)
 	sha, err := client.ScriptLoad(context.Background(), bucketScript).Result()
 	ttl := s.ttl.Milliseconds()
-	return Limiter{
-		Allow: func(ctx context.Context, key string) (bool, error) {
-			now := time.Now().UnixMilli()
-			granted, err := client.EvalSha(ctx, sha, []string{key}, now, s.rate, s.capacity, 1, ttl).Int()
-			return granted == 1, err
-		},
-		Close: func() { _ = client.Close() },
+	return func(ctx context.Context, key string) (bool, error) {
+		now := time.Now().UnixMilli()
+		granted, err := client.EvalSha(ctx, sha, []string{key}, now, s.rate, s.capacity, 1, ttl).Int()
+		return granted == 1, err
 	}, err
 }
 
-func openMultiCmd(addr string, limit tb.Limit) (Limiter, error) {
-	return newMultiCmd(newGoRedis(addr), limit), nil
-}
-
-// newMultiCmd reads the bucket, decides in the client, and writes the bucket in two commands.
-// Another client may decide on the same bucket in between: both take the same tokens.
-func newMultiCmd(client *goredis.Client, limit tb.Limit) Limiter {
+// multiCmd reads the bucket, decides in the client, and writes the bucket in two commands. Another
+// client may decide on the same bucket in between: both take the same tokens.
+func multiCmd(client *goredis.Client, limit tb.Limit) (allow, error) {
 	s := newSettings(limit)
-	return Limiter{
-		Allow: func(ctx context.Context, key string) (bool, error) {
-			now := time.Now().UnixMilli()
-			before, err := s.read(ctx, client, key, now)
-			if err != nil {
-				return false, err
-			}
-			after, granted := s.take(before, now)
-			if err := client.HSet(ctx, key, after.fields()...).Err(); err != nil {
-				return false, err
-			}
-			return granted, client.PExpire(ctx, key, s.ttl).Err()
-		},
-		Close: func() { _ = client.Close() },
-	}
-}
-
-func openWatch(addr string, limit tb.Limit) (Limiter, error) {
-	return newWatch(newGoRedis(addr), limit), nil
+	return func(ctx context.Context, key string) (bool, error) {
+		now := time.Now().UnixMilli()
+		before, err := s.read(ctx, client, key, now)
+		if err != nil {
+			return false, err
+		}
+		after, granted := s.take(before, now)
+		if err := client.HSet(ctx, key, after.fields()...).Err(); err != nil {
+			return false, err
+		}
+		return granted, client.PExpire(ctx, key, s.ttl).Err()
+	}, nil
 }
 
 // attempts is how often a call of watch tries to decide.
@@ -64,26 +50,23 @@ const attempts = 20
 
 var errAttempts = errors.New("other clients changed the bucket in every attempt")
 
-// newWatch is newMultiCmd in an optimistic transaction, which fails if another client has changed
-// the bucket since it was read. A refusal only renews the time to live, but that is a change, too.
-func newWatch(client *goredis.Client, limit tb.Limit) Limiter {
+// watch is multiCmd in an optimistic transaction, which fails if another client has changed the
+// bucket since it was read. A refusal only renews the time to live, but that is a change, too.
+func watch(client *goredis.Client, limit tb.Limit) (allow, error) {
 	s := newSettings(limit)
-	return Limiter{
-		Allow: func(ctx context.Context, key string) (granted bool, err error) {
-			now := time.Now().UnixMilli()
-			for range attempts {
-				err = client.Watch(ctx, func(tx *goredis.Tx) error {
-					granted, err = s.transact(ctx, tx, key, now)
-					return err
-				}, key)
-				if !errors.Is(err, goredis.TxFailedErr) {
-					return granted && err == nil, err
-				}
+	return func(ctx context.Context, key string) (granted bool, err error) {
+		now := time.Now().UnixMilli()
+		for range attempts {
+			err = client.Watch(ctx, func(tx *goredis.Tx) error {
+				granted, err = s.transact(ctx, tx, key, now)
+				return err
+			}, key)
+			if !errors.Is(err, goredis.TxFailedErr) {
+				return granted && err == nil, err
 			}
-			return false, errAttempts
-		},
-		Close: func() { _ = client.Close() },
-	}
+		}
+		return false, errAttempts
+	}, nil
 }
 
 // transact decides in a transaction that watches the key.

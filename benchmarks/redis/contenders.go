@@ -29,7 +29,7 @@ type Contender struct {
 
 // Limiter is an open limiter.
 type Limiter struct {
-	Allow func(ctx context.Context, key string) (granted bool, err error) // takes one token
+	Allow allow
 	Close func()
 	// Abandoned returns how many grants came after their callers had left. It may be nil.
 	Abandoned func() int
@@ -49,16 +49,16 @@ var Contenders = []Contender{
 	{ // loses what is not spent
 		Name: "tb-lease", Open: ours(tbredis.WithLease(lease)), Trips: ourTrips,
 	},
-	{Name: "lua-evalsha", Open: openLua, Trips: []string{"evalsha"}, Exact: true},
-	{Name: "multi-cmd", Open: openMultiCmd, Trips: []string{"hmget", "hset", "pexpire"}},
+	{Name: "lua-evalsha", Open: goRedis(lua), Trips: []string{"evalsha"}, Exact: true},
+	{Name: "multi-cmd", Open: goRedis(multiCmd), Trips: []string{"hmget", "hset", "pexpire"}},
 	{
-		Name: "watch", Open: openWatch, Exact: true, GivesUp: true,
+		Name: "watch", Open: goRedis(watch), Exact: true, GivesUp: true,
 		Trips: []string{"watch", "hmget", "exec", "unwatch"}, Riders: []string{"multi"},
 	},
-	{Name: "redis_rate", Open: openRedisRate, Trips: []string{"evalsha"}, Exact: true},
+	{Name: "redis_rate", Open: goRedis(redisRate), Trips: []string{"evalsha"}, Exact: true},
 	{Name: "rueidislimiter", Open: openRueidisLimiter, Trips: []string{"evalsha"}},
 	{
-		Name: "throttled", Open: openThrottled, GivesUp: true,
+		Name: "throttled", Open: goRedis(throttledGCRA), GivesUp: true,
 		Trips: []string{"time", "setnx", "expire", "eval"}, Riders: []string{"get"},
 	},
 }
@@ -66,6 +66,16 @@ var Contenders = []Contender{
 // connections is the size of go-redis' pool: a connection for each of 64 goroutines.
 const connections = 64
 
-func newGoRedis(addr string) *goredis.Client {
-	return goredis.NewClient(&goredis.Options{Addr: addr, PoolSize: connections})
+// allow takes one token of a key.
+type allow func(ctx context.Context, key string) (granted bool, err error)
+
+// goRedis returns a function that opens a limiter with a client of its own.
+func goRedis(
+	over func(*goredis.Client, tb.Limit) (allow, error),
+) func(addr string, limit tb.Limit) (Limiter, error) {
+	return func(addr string, limit tb.Limit) (Limiter, error) {
+		client := goredis.NewClient(&goredis.Options{Addr: addr, PoolSize: connections})
+		allow, err := over(client, limit)
+		return Limiter{Allow: allow, Close: func() { _ = client.Close() }}, err
+	}
 }

@@ -19,7 +19,7 @@ const callers = attempts + 12
 
 // TestMultiCmdOverGrants requires that all callers that read the same full bucket are granted.
 func TestMultiCmdOverGrants(t *testing.T) {
-	sum := inStep(t, newMultiCmd)
+	sum := inStep(t, multiCmd)
 	if sum.Granted != callers || sum.Failed > 0 {
 		t.Errorf("%d of %d calls granted, %d failed (%s); want all granted",
 			sum.Granted, callers, sum.Failed, sum.Error)
@@ -29,7 +29,7 @@ func TestMultiCmdOverGrants(t *testing.T) {
 // TestWatchCollapses requires that in each attempt one of the callers decides. The others give up
 // after their last attempt, also those that would be refused.
 func TestWatchCollapses(t *testing.T) {
-	sum := inStep(t, newWatch)
+	sum := inStep(t, watch)
 	if sum.Granted != burst || sum.Failed != callers-attempts || sum.Error != errAttempts.Error() {
 		t.Errorf("%d granted, %d failed (%s); want %d and %d (%v)",
 			sum.Granted, sum.Failed, sum.Error, burst, callers-attempts, errAttempts)
@@ -37,18 +37,21 @@ func TestWatchCollapses(t *testing.T) {
 }
 
 // inStep returns the results of one call of each caller on a bucket that is not refilled.
-func inStep(t *testing.T, open func(*goredis.Client, tb.Limit) Limiter) (sum tally) {
+func inStep(t *testing.T, over func(*goredis.Client, tb.Limit) (allow, error)) (sum tally) {
 	client := goredis.NewClient(&goredis.Options{Addr: startServer(t).addr, PoolSize: callers})
 	step := &barrier{parties: callers, open: make(chan struct{})}
 	client.AddHook(step)
-	l := open(client, tb.Limit{Capacity: burst, Tokens: 1, Per: time.Hour})
-	defer l.Close()
+	defer client.Close()
+	allow, err := over(client, tb.Limit{Capacity: burst, Tokens: 1, Per: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for range callers {
 		all.Go(func() {
 			var mine tally
-			mine.call(context.Background(), l, "key")
+			mine.call(context.Background(), Limiter{Allow: allow}, "key")
 			step.leave()
 			mu.Lock()
 			defer mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/redis/rueidis"
 	"github.com/redis/rueidis/rueidislimiter"
 	"github.com/throttled/throttled/v2"
@@ -13,19 +14,15 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// openRedisRate is GCRA in a script, with the server's time in floating-point seconds.
-func openRedisRate(addr string, limit tb.Limit) (Limiter, error) {
-	client := newGoRedis(addr)
+// redisRate is GCRA in a script, with the server's time in floating-point seconds.
+func redisRate(client *goredis.Client, limit tb.Limit) (allow, error) {
 	l := redis_rate.NewLimiter(client)
 	rate := redis_rate.Limit{
 		Rate: int(limit.Tokens), Burst: limit.Capacity, Period: limit.Per,
 	}
-	return Limiter{
-		Allow: func(ctx context.Context, key string) (bool, error) {
-			result, err := l.Allow(ctx, key, rate)
-			return err == nil && result.Allowed > 0, err
-		},
-		Close: func() { _ = client.Close() },
+	return func(ctx context.Context, key string) (bool, error) {
+		result, err := l.Allow(ctx, key, rate)
+		return err == nil && result.Allowed > 0, err
 	}, nil
 }
 
@@ -53,24 +50,20 @@ func openRueidisLimiter(addr string, limit tb.Limit) (Limiter, error) {
 	}, err
 }
 
-// openThrottled is GCRA in the client, with the server's time and a script that compares and
-// swaps. The first grant of a key and its time to live are two commands. The time to live is
-// rounded down to seconds. A call that loses ten swaps in a row returns an error.
-func openThrottled(addr string, limit tb.Limit) (Limiter, error) {
-	client := newGoRedis(addr)
+// throttledGCRA is GCRA in the client, with the server's time and a script that compares and swaps.
+// The first grant of a key and its time to live are two commands. The time to live is rounded down
+// to seconds. A call that loses ten swaps in a row returns an error.
+func throttledGCRA(client *goredis.Client, limit tb.Limit) (allow, error) {
 	store, err := goredisstore.NewCtx(client, "")
 	if err != nil {
-		return Limiter{}, err
+		return nil, err
 	}
 	l, err := throttled.NewGCRARateLimiterCtx(store, throttled.RateQuota{
 		MaxRate:  throttled.PerDuration(int(limit.Tokens), limit.Per),
 		MaxBurst: limit.Capacity - 1,
 	})
-	return Limiter{
-		Allow: func(ctx context.Context, key string) (bool, error) {
-			limited, _, err := l.RateLimitCtx(ctx, key, 1)
-			return err == nil && !limited, err
-		},
-		Close: func() { _ = client.Close() },
+	return func(ctx context.Context, key string) (bool, error) {
+		limited, _, err := l.RateLimitCtx(ctx, key, 1)
+		return err == nil && !limited, err
 	}, err
 }
