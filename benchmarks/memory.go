@@ -14,7 +14,7 @@ func Memory(b *testing.B, contenders []Contender) {
 		sizes = sizes[:1]
 	}
 	for _, keys := range sizes {
-		w := Workload{Load: "memory", Keys: keys, Par: 1, Bound: roomForAll, Limit: modest}
+		w := Workload{Keys: keys, Bound: roomForAll, Limit: modest}
 		for _, c := range contenders {
 			b.Run(fmt.Sprintf("impl=%s/keys=%s", c.Name, count(keys)), func(b *testing.B) {
 				w.measureMemory(b, c)
@@ -50,30 +50,25 @@ func liveHeap() uint64 {
 // live heap on the way. An attacker that invents keys does the same to a server. Contenders
 // without a bound take part.
 func Flood(b *testing.B, contenders []Contender) {
-	w := Workload{Load: "flood", Keys: 2_000_000, Par: 1, Bound: 100_000, Limit: modest}
+	const points = 10
+	most, bound := 2_000_000, 100_000
 	if testing.Short() {
-		w.Keys, w.Bound = 20_000, 1_000
+		most, bound = 20_000, 1_000
 	}
 	for _, c := range contenders {
-		w.flood(b, c)
+		before, called := liveHeap(), 0
+		allow := c.New(modest, bound)
+		for i := range points {
+			calls := most / points * (i + 1)
+			b.Run(fmt.Sprintf("impl=%s/bound=%s/calls=%s", c.Name, count(bound), count(calls)),
+				func(b *testing.B) {
+					for ; called < calls; called++ {
+						allow(name(called))
+					}
+					b.ReportMetric(0, "ns/op")
+					b.ReportMetric(float64(liveHeap())-float64(before), "heap-B")
+				})
+		}
+		runtime.KeepAlive(allow)
 	}
-}
-
-func (w Workload) flood(b *testing.B, c Contender) {
-	const points = 10
-	before := liveHeap()
-	allow := c.New(w.Limit, w.Bound)
-	called := 0
-	for i := range points {
-		calls := w.Keys / points * (i + 1)
-		b.Run(fmt.Sprintf("impl=%s/bound=%s/calls=%s", c.Name, count(w.Bound), count(calls)),
-			func(b *testing.B) {
-				for ; called < calls; called++ {
-					allow(name(called))
-				}
-				b.ReportMetric(0, "ns/op")
-				b.ReportMetric(float64(liveHeap())-float64(before), "heap-B")
-			})
-	}
-	runtime.KeepAlive(allow)
 }

@@ -14,7 +14,7 @@ import (
 
 // Workload is one row of the comparison.
 type Workload struct {
-	Load  string // grant, refuse, new; in other benchmarks memory, flood, churn
+	Load  string // grant, refuse, new; in another benchmark churn
 	Keys  int    // distinct keys
 	Dist  string // distribution of the calls: uniform or zipf
 	Par   int    // goroutines

@@ -16,74 +16,65 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// chart is a drawing that a document shows.
+// chart is a drawing that a document shows: plots of one size, side by side.
 type chart struct {
 	name, file string // of the raw results
-	draw       func(*results) ([]byte, error)
+	size       vg.Point
+	plots      []drawing
+}
+
+type drawing interface {
+	plot(raw *results) (*plot.Plot, error)
+}
+
+var large = vg.Point{X: 14 * vg.Centimeter, Y: 10 * vg.Centimeter}
+
+var charts = []chart{
+	{"speed", bench, vg.Point{X: 11 * vg.Centimeter, Y: 4.5 * vg.Centimeter}, []drawing{
+		bars{aGrant, "a grant, ns"},
+		bars{allow("/load:refuse /par:64", ""), "a refusal among 64 goroutines, ns"},
+	}},
+	{"goroutines", bench, large, []drawing{
+		lines{allow("/load:grant /keys:1", "/par@num"),
+			"Grants, one key", "goroutines (2 cores)", "ns per decision", 1e9},
+		lines{allow("/load:refuse", "/par@num"),
+			"Refusals, one key", "goroutines (2 cores)", "ns per decision", 1e9},
+	}},
+	{"flood", bench, large, []drawing{
+		lines{query{".name:Flood /calls:(400k OR 800k OR 1200k OR 1600k OR 2M)", "/impl",
+			"/calls@num", []string{"heap-B"}},
+			"A flood of new keys against a bound of 100,000", "new keys so far",
+			"live heap, MB", 1e-6},
+	}},
+	{"redis-goroutines", inRedis, large, []drawing{
+		lines{allow("/load:hot_key", "/par@num"),
+			"Grants in Redis, one key", "goroutines (2 cores)", "ns per decision", 1e9},
+		lines{allow("/load:per_user", "/par@num"),
+			"Grants in Redis, a key for each", "goroutines (2 cores)", "ns per decision", 1e9},
+	}},
+	{"redis-processes", inRedis, large, []drawing{
+		lines{query{".name:Processes", "/impl", "/procs@num", perOp},
+			"Grants in Redis, one key", "processes with 64 goroutines", "ns per decision", 1e9},
+		lines{query{".name:OverGrant", "/impl", "/procs@num", race[:1]},
+			"A bucket that allows 40 tokens", "processes with 64 goroutines", "tokens granted", 1},
+	}},
 }
 
 func (c chart) path() string { return resultsDir + "/" + c.name + ".svg" }
 
-var charts = []chart{
-	{"speed", bench, speed},
-	{"goroutines", bench, panels{
-		{allow("/load:grant /keys:1", "/par@num"),
-			"Grants, one key", "goroutines (2 cores)", "ns per decision", 1e9},
-		{allow("/load:refuse", "/par@num"),
-			"Refusals, one key", "goroutines (2 cores)", "ns per decision", 1e9},
-	}.svg},
-	{"flood", bench, panels{
-		{query{".name:Flood /calls:(400k OR 800k OR 1200k OR 1600k OR 2M)", "/impl",
-			"/calls@num", []string{"heap-B"}},
-			"A flood of new keys against a bound of 100,000", "new keys so far",
-			"live heap, MB", 1e-6},
-	}.svg},
-	{"redis-goroutines", inRedis, panels{
-		{allow("/load:hot_key", "/par@num"),
-			"Grants in Redis, one key", "goroutines (2 cores)", "ns per decision", 1e9},
-		{allow("/load:per_user", "/par@num"),
-			"Grants in Redis, a key for each", "goroutines (2 cores)", "ns per decision", 1e9},
-	}.svg},
-	{"redis-processes", inRedis, panels{
-		{query{".name:Processes", "/impl", "/procs@num", perOp},
-			"Grants in Redis, one key", "processes with 64 goroutines", "ns per decision", 1e9},
-		{query{".name:OverGrant", "/impl", "/procs@num", race[:1]},
-			"A bucket that allows 40 tokens", "processes with 64 goroutines", "tokens granted", 1},
-	}.svg},
-}
-
-// panel shows a line for each contender over the columns of a query.
-type panel struct {
-	query
-	title, x, y string
-	scale       float64 // from the unit of the results to the unit of the axis
-}
-
-// panels are drawn side by side.
-type panels []panel
-
-func (all panels) svg(raw *results) ([]byte, error) {
-	row := make([]*plot.Plot, len(all))
-	for i, p := range all {
+func (c chart) svg(raw *results) ([]byte, error) {
+	plot.DefaultFont = font.Font{Typeface: "Liberation", Variant: "Sans"}
+	row := make([]*plot.Plot, len(c.plots))
+	for i, p := range c.plots {
 		var err error
 		if row[i], err = p.plot(raw); err != nil {
 			return nil, err
 		}
 	}
-	return svg(row, 14*vg.Centimeter, 10*vg.Centimeter)
-}
-
-func newPlot() *plot.Plot {
-	plot.DefaultFont = font.Font{Typeface: "Liberation", Variant: "Sans"}
-	return plot.New()
-}
-
-// svg draws plots of the given size side by side.
-func svg(row []*plot.Plot, width, height vg.Length) ([]byte, error) {
-	canvas := vgsvg.New(vg.Length(len(row))*width, height)
+	canvas := vgsvg.New(vg.Length(len(row))*c.size.X, c.size.Y)
 	tiles := draw.Tiles{Rows: 1, Cols: len(row), PadX: vg.Centimeter / 2}
-	for i, c := range plot.Align([][]*plot.Plot{row}, tiles, draw.New(canvas))[0] {
-		row[i].Draw(c)
+	for i, tile := range plot.Align([][]*plot.Plot{row}, tiles, draw.New(canvas))[0] {
+		row[i].Draw(tile)
 	}
 	var b bytes.Buffer
 	_, err := canvas.WriteTo(&b)
@@ -91,14 +82,21 @@ func svg(row []*plot.Plot, width, height vg.Length) ([]byte, error) {
 	return bytes.ReplaceAll(b.Bytes(), family, append(family, ",Arial,sans-serif"...)), err
 }
 
-// plot draws the medians of each contender over the columns. This module's limiter has a thick line
-// and the first colour. The others have a colour, dashes and marks by their order in the results.
-func (p panel) plot(raw *results) (*plot.Plot, error) {
+// lines shows the medians of each contender over the columns of a query. This module's limiter has
+// a thick line and the first colour. The others have a colour, dashes and marks by their order in
+// the results.
+type lines struct {
+	query
+	title, x, y string
+	scale       float64 // from the unit of the results to the unit of the axis
+}
+
+func (p lines) plot(raw *results) (*plot.Plot, error) {
 	g, err := raw.grid(p.query)
 	if err != nil {
 		return nil, err
 	}
-	chart := newPlot()
+	chart := plot.New()
 	chart.Title.Text, chart.X.Label.Text, chart.Y.Label.Text = p.title, p.x, p.y
 	chart.NominalX(g.cols...)
 	chart.X.Min, chart.X.Max = -0.2, 1.4*float64(len(g.cols)) // with room for the legend

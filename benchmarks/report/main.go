@@ -21,7 +21,6 @@ const (
 	document   = "BENCHMARKS.md"
 	readme     = "README.md"
 	resultsDir = "benchmarks/results"
-	allTables  = resultsDir + "/README.md"
 )
 
 func main() {
@@ -85,14 +84,14 @@ func generate(dir string) (map[string][]byte, error) {
 		}
 	}
 	for _, c := range charts {
-		drawing, err := c.draw(raw[c.file])
+		drawing, err := c.svg(raw[c.file])
 		if err != nil {
 			return nil, fmt.Errorf("chart %s: %w", c.name, err)
 		}
 		files[c.path()] = drawing
 	}
 	var err error
-	files[allTables], err = page(raw)
+	files[resultsDir+"/README.md"], err = page(raw)
 	return files, err
 }
 

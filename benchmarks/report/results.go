@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -27,9 +28,8 @@ func read(name string) (*results, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, reader := new(results), benchfmt.NewReader(bytes.NewReader(text), name)
-	raw.failed = len(failure.FindAll(text, -1))
-	broken := 0
+	raw := &results{failed: len(failure.FindAll(text, -1))}
+	reader, broken := benchfmt.NewReader(bytes.NewReader(text), name), 0
 	for reader.Scan() {
 		switch record := reader.Result().(type) {
 		case *benchfmt.Result:
@@ -70,11 +70,8 @@ func (r *results) grid(q query) (*grid, error) {
 	}
 	var parser benchproc.ProjectionParser
 	rowBy, err := parser.Parse(q.row, filter)
-	if err != nil {
-		return nil, err
-	}
-	colBy, err := parser.Parse(q.col, filter)
-	if err != nil {
+	colBy, invalid := parser.Parse(q.col, filter)
+	if err := errors.Join(err, invalid); err != nil {
 		return nil, err
 	}
 	var rows, cols []benchproc.Key

@@ -21,38 +21,26 @@ var compared = []struct{ impl, name string }{
 	{"cas", "ratelimit"},
 }
 
-var (
-	aGrant   = allow("/load:grant /keys:1 /par:1", "")
-	aRefusal = allow("/load:refuse /par:64", "")
-)
-
 // The colours can be read on a white and on a black page.
 var (
 	ours  = color.NRGBA{R: 0x2d, G: 0xa4, B: 0x4e, A: 0xff}
 	other = color.NRGBA{R: 0x76, G: 0x83, B: 0x90, A: 0xff}
 )
 
-func speed(raw *results) ([]byte, error) {
-	grant, err := bars(raw, aGrant, "a grant, ns")
-	if err != nil {
-		return nil, err
-	}
-	refusal, err := bars(raw, aRefusal, "a refusal among 64 goroutines, ns")
-	if err != nil {
-		return nil, err
-	}
-	return svg([]*plot.Plot{grant, refusal}, 11*vg.Centimeter, 4.5*vg.Centimeter)
+// bars shows the median of each contender in a query of one column.
+type bars struct {
+	query
+	title string
 }
 
-// bars draws the median of each contender in a query of one column.
-func bars(raw *results, q query, title string) (*plot.Plot, error) {
-	g, err := raw.grid(q)
+func (p bars) plot(raw *results) (*plot.Plot, error) {
+	g, err := raw.grid(p.query)
 	if err != nil {
 		return nil, err
 	}
-	chart := newPlot()
+	chart := plot.New()
 	chart.BackgroundColor = nil
-	chart.Title.Text = title
+	chart.Title.Text = p.title
 	chart.HideX()
 	var names, texts []string
 	var ends plotter.XYs
@@ -88,6 +76,8 @@ func bars(raw *results, q query, title string) (*plot.Plot, error) {
 	chart.Y.Color, chart.Y.Width = other, 0
 	return chart, nil
 }
+
+var aGrant = allow("/load:grant /keys:1 /par:1", "")
 
 // inShort is the number at the top of README.md.
 func inShort(raw *results) (string, error) {

@@ -60,20 +60,15 @@ func ask(conn *grpc.ClientConn, r *ratelimit.RateLimitRequest) bool {
 	return answer.OverallCode == ratelimit.RateLimitResponse_OK
 }
 
-func newRequest(value int) *ratelimit.RateLimitRequest {
-	return &ratelimit.RateLimitRequest{
-		Domain: "bench", Descriptors: []*envoy.RateLimitDescriptor{{
-			Entries: []*envoy.RateLimitDescriptor_Entry{{Key: *key, Value: fmt.Sprint("v", value)}},
-		}},
-	}
-}
-
 // load prints decisions a second, the median and the 99th percentile of the latency in µs, and the
 // decisions and grants in all.
 func load(conns []*grpc.ClientConn) {
 	all := make([]*ratelimit.RateLimitRequest, *values)
 	for i := range all {
-		all[i] = newRequest(i)
+		entry := &envoy.RateLimitDescriptor_Entry{Key: *key, Value: fmt.Sprint("v", i)}
+		all[i] = &ratelimit.RateLimitRequest{Domain: "bench", Descriptors: []*envoy.RateLimitDescriptor{
+			{Entries: []*envoy.RateLimitDescriptor_Entry{entry}},
+		}}
 	}
 	var (
 		mu        sync.Mutex
