@@ -2,6 +2,7 @@ package packaging
 
 import (
 	"bufio"
+	"bytes"
 	"net/http"
 	"os"
 	"os/exec"
@@ -147,4 +148,15 @@ func serve(t *testing.T, proxy *exec.Cmd, signals ...os.Signal) string {
 		t.Errorf("after SIGTERM: %v\n%s", err, log.String())
 	}
 	return log.String()
+}
+
+// NOTICE has the licences of what is linked into the programs, whatever the platform is.
+func TestNotice(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "NOTICE")
+	if out, err := exec.Command("../scripts/notice", file).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if !bytes.Equal(read(t, "../cmd/NOTICE"), read(t, file)) {
+		t.Error("cmd/NOTICE is not what is linked: run scripts/notice")
+	}
 }

@@ -60,6 +60,17 @@ func TestSectionsOfTheDesignExist(t *testing.T) {
 	}
 }
 
+// TestDependabotKnowsAllModules requires that the dependencies of each module are kept current.
+func TestDependabotKnowsAllModules(t *testing.T) {
+	config := read(t, ".github/dependabot.yml")
+	for _, name := range files(t, "go.mod") {
+		line := "\n      - /" + strings.TrimPrefix(path.Dir(name), ".") + "\n"
+		if !strings.Contains(config, line) {
+			t.Errorf(".github/dependabot.yml lacks the module of %s", name)
+		}
+	}
+}
+
 // anchors returns the anchors that GitHub makes of the headings of a document.
 func anchors(document string) map[string]bool {
 	found := make(map[string]bool)

@@ -70,34 +70,3 @@ func TestRandomPrograms(t *testing.T) {
 		})
 	}
 }
-
-// Whatever the times are, a limiter grants at most the burst and what the limit supplies, from one
-// grant to another. The time of a grant is the latest one of all grants by then. x/time grants more
-// (golang.org/issue/71360).
-func TestTimesThatGoBack(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 4))
-	for range max(1, *steps/1000) {
-		const limit = 8
-		burst := 1 + rng.IntN(20)
-		lim := rate.NewLimiter(limit, burst)
-		start := time.Now()
-		now := time.Duration(0)
-		lim.AllowN(start, 1)
-		var latest time.Duration   // of the grants
-		most := float64(burst - 1) // that the ideal bucket holds at latest
-		for range 1000 {
-			now += time.Duration(rng.NormFloat64() * float64(time.Second) / 4)
-			n := 1 + rng.IntN(burst)
-			if !lim.AllowN(start.Add(now), n) {
-				continue
-			}
-			if now > latest {
-				most = min(float64(burst), most+(now-latest).Seconds()*limit)
-				latest = now
-			}
-			if most -= float64(n); most < -1e-6 {
-				t.Fatalf("burst %d: %d granted, the ideal bucket has %v", burst, n, most+float64(n))
-			}
-		}
-	}
-}
