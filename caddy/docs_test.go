@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -15,15 +14,6 @@ const document = "../docs/caddy.md"
 
 const addressPolicy = `{"name": "a", "limit_keys": ["ip:address"],
 	"algorithm_config": {"tokens_per_second": 5, "burst": 10}}`
-
-func readFile(t *testing.T, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
 
 // blocks returns the code blocks of the document in a language.
 func blocks(t *testing.T, language string) (all []string) {
@@ -61,9 +51,7 @@ func TestAllExamplesRun(t *testing.T) {
 		t.Errorf("%d Caddyfiles, want at least 2", len(files))
 	}
 	policy := filepath.Join(t.TempDir(), "policy.json")
-	if err := os.WriteFile(policy, []byte(addressPolicy), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, policy, addressPolicy)
 	for _, text := range files {
 		text = strings.Replace(text, "policy.json", policy, 1)
 		start(t, text)

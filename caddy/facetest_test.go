@@ -1,7 +1,6 @@
 package tokenbucket
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -22,9 +21,7 @@ func TestFace(t *testing.T) {
 				t *testing.T, policy string,
 			) func(facetest.Request) facetest.Answer {
 				file := filepath.Join(t.TempDir(), "policy.json")
-				if err := os.WriteFile(file, []byte(policy), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				writeFile(t, file, policy)
 				s := start(t, "http://:80 {\ntoken_bucket {\npolicy_file "+file+"\n"+options(t)+
 					"}\nreverse_proxy "+facetest.Serve(t, facetest.Application())+"\n}")
 				return func(r facetest.Request) facetest.Answer { return facetest.Send(t, s.url, r) }

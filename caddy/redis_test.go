@@ -3,7 +3,6 @@ package tokenbucket
 import (
 	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -33,9 +32,7 @@ func TestAReloadReadsTheAddressOfRedis(t *testing.T) {
 		address  string
 		statuses []int
 	}{{first, []int{200, 429}}, {"redis://" + second + "/3", []int{200, 429}}, {first, []int{429}}} {
-		if err := os.WriteFile(file, []byte(c.address), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, file, c.address)
 		if err := s.load(config); err != nil {
 			t.Fatal(err)
 		}

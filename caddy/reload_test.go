@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -43,9 +42,7 @@ func TestAReloadReadsThePolicyFile(t *testing.T) {
 	write := func(burst int) (caddyfile string) {
 		text := fmt.Sprintf(`{"name": "r", "limit_keys": ["ip:address"],
 			"algorithm_config": {"tokens_per_second": 0.001, "burst": %d}}`, burst)
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, name, text)
 		return site("", "policy_file "+name+"\n")
 	}
 	s := start(t, write(2))

@@ -60,6 +60,22 @@ func start(t *testing.T, caddyfile string) *server {
 	return s
 }
 
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func writeFile(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // site is a site with a limiter of this name and rules.
 func site(name, rules string) string {
 	return "http://:80 {\ntoken_bucket " + name + " {\n" + rules + "}\nrespond ok\n}"
@@ -188,11 +204,7 @@ func (s *server) want(status int, lines ...string) response {
 // logged returns the lines of the log that have a text.
 func (s *server) logged(text string) (lines []string) {
 	s.t.Helper()
-	log, err := os.ReadFile(s.log)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	for line := range strings.Lines(string(log)) {
+	for line := range strings.Lines(readFile(s.t, s.log)) {
 		if strings.Contains(line, text) {
 			lines = append(lines, line)
 		}

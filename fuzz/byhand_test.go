@@ -112,4 +112,116 @@ var programsByHand = []named{
 			{step: 2 * time.Second, op: allowN, key: "b", n: 1},
 		},
 	}},
+	// Reservations, settlement and changes of the limit. Most first calls take all tokens.
+	{"a reading from the future, and three capacities", program{
+		tb.Limit{Capacity: 1 << 30, Tokens: 1, Per: 10 * time.Second}, 4, tb.ForgiveLeast,
+		[]call{
+			{op: allowN, key: "a", n: 1},
+			{step: 15 * time.Second, op: allowN, key: "a", n: 1 << 30},
+			{step: -10 * time.Second, op: setLimit, key: "a",
+				limit: tb.Limit{Capacity: 1<<30 - 1, Tokens: 1, Per: 10 * time.Second}},
+			{step: 22 * time.Second, op: setLimit, key: "a",
+				limit: tb.Limit{Capacity: 10, Tokens: 1, Per: 10 * time.Second}},
+			{step: 3 * time.Second, op: setLimit, key: "a",
+				limit: tb.Limit{Capacity: 11, Tokens: 1, Per: 10 * time.Second}},
+		},
+	}},
+	{"the deepest debt, and the end of its wait", program{
+		tb.Limit{Capacity: 83, Tokens: 100, Per: time.Second}, 4, tb.RefuseNew,
+		[]call{
+			{op: allowN, key: "a", n: 83},
+			{op: wait, key: "a", n: 83, within: time.Hour, held: 1},
+			{op: wait, key: "a", n: 83, within: 829 * time.Millisecond},
+			{op: wait, key: "a", n: 83, within: 830 * time.Millisecond},
+			{op: reserve, key: "a", cost: 1},
+			{op: allowN, key: "b", n: 84},
+			{op: wait, key: "b", n: 84, within: time.Hour},
+		},
+	}},
+	{"settled with more, into debt, and not paid", program{
+		tb.Limit{Capacity: 10, Tokens: 5, Per: time.Second}, 4, tb.ForgiveLeast,
+		[]call{
+			{op: reserve, key: "a", cost: 1},
+			{op: settle, cost: 15.5},
+			{op: reserve, key: "a", cost: 4},
+			{op: settle, cost: 1000},
+			{step: time.Minute, op: settle, cost: 1},
+			{op: reserve, key: "b", cost: 1},
+			{op: reset, key: "b"},
+			{op: settle, cost: 1 << 60},
+			{op: reserve, key: "b", cost: 1},
+			{op: settle, cost: math.NaN()},
+			{op: settle, cost: -1},
+			{op: settle, cost: math.Inf(1)},
+		},
+	}},
+	{"a late reading before the base of a bucket in debt", program{
+		tb.Limit{Capacity: 10, Tokens: 5, Per: time.Second}, 4, tb.ForgiveLeast,
+		[]call{
+			{step: time.Hour, op: reserve, key: "a", cost: 10},
+			{op: reserve, key: "a", cost: 1},
+			{step: -time.Second, op: reserve, key: "a", cost: 9},
+			{op: reserve, key: "a", cost: 4},
+			{op: settle, cost: 30},
+			{step: -time.Second, op: settle, cost: 0.5, held: 1},
+			{step: -time.Minute, op: settle, cost: 1, held: 2},
+		},
+	}},
+	{"settled after an idle time of more than 2⁶² units", program{
+		tb.Limit{Capacity: 468, Tokens: 4, Per: 4}, 4, tb.ForgiveLeast,
+		[]call{
+			{op: reserve, key: "a", cost: 467},
+			{step: math.MaxInt64 / 100, op: settle, cost: 1.9e9},
+		},
+	}},
+	{"settled when the clock ends before the slot", program{
+		tb.Limit{Capacity: 100, Tokens: 1, Per: 1000 * time.Hour}, 4, tb.ForgiveLeast,
+		[]call{
+			{step: math.MaxInt64, op: reserve, key: "a", cost: 1},
+			{op: reset, key: "a"},
+			{op: settle, cost: 150},
+			{op: reserve, key: "a", cost: 100},
+			{op: reserve, key: "a", cost: 1},
+		},
+	}},
+	{"the first reservation of an era is cancelled", program{
+		tb.Limit{Capacity: 29, Tokens: 42, Per: time.Second}, 4, tb.ForgiveLeast,
+		[]call{
+			{op: reserve, key: "a", cost: 28.9999885},
+			{op: setLimit, limit: tb.Limit{Capacity: 63, Tokens: 20, Per: time.Second}},
+			{op: reserve, key: "a", cost: 30},
+			{op: cancel},
+			{op: cancel},
+		},
+	}},
+	{"settled when the capacity is less than the estimate", program{
+		tb.Limit{Capacity: 100, Tokens: 1, Per: time.Second}, 4, tb.ForgiveLeast,
+		[]call{
+			{op: reserve, key: "a", cost: 90},
+			{op: reserve, key: "a", cost: 20},
+			{op: setLimit, limit: tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second}},
+			{op: settle, cost: 80, held: 1},
+			{op: settle, cost: 25},
+		},
+	}},
+	{"a bucket that no call uses for an era and a change of the rate", program{
+		tb.Limit{Capacity: 6, Tokens: 7, Per: time.Second}, 4, tb.ForgiveLeast,
+		[]call{
+			{op: allowN, key: "a", n: 6},
+			{step: 1, op: setLimit, limit: tb.Limit{Capacity: 1000, Tokens: 7, Per: time.Second}},
+			{step: time.Hour, op: setLimit, limit: tb.Limit{Capacity: 1000, Tokens: 1, Per: time.Hour}},
+			{op: allowN, key: "a", n: 1000},
+		},
+	}},
+	{"a reading from the future, and then another capacity", program{
+		tb.Limit{Capacity: 10, Tokens: 5, Per: time.Second}, 4, tb.ForgiveLeast,
+		[]call{
+			{step: 200 * 365 * 24 * time.Hour, op: allowN, key: "a", n: 9},
+			{op: reserve, key: "a", cost: 9},
+			{step: -200 * 365 * 24 * time.Hour, op: allowN, key: "b", n: 9},
+			{op: setLimit, limit: tb.Limit{Capacity: 11, Tokens: 5, Per: time.Second}},
+			{op: allowN, key: "b", n: 1},
+			{op: allowN, key: "b", n: 1},
+		},
+	}},
 }

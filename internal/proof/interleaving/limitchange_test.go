@@ -10,10 +10,6 @@ import (
 
 // The methods of the reference for reservations and changes of the limit.
 
-func (r reference) Level(ctx context.Context, key string) (tb.Level, error) {
-	return r.TokenBucket.Level(ctx, key)
-}
-
 func (r reference) Reserve(
 	ctx context.Context, key string, cost float64,
 ) (tb.Reservation, error) {

@@ -53,9 +53,6 @@ type judge struct {
 	first                    string
 }
 
-// newJudge returns the judge of a bucket that is full at reading 0.
-func newJudge(l tb.Limit) *judge { return &judge{limit: l} }
-
 func (a *judge) amount(tokens float64) int64  { return int64(tokens * float64(a.limit.Per)) }
 func (a *judge) supply(t time.Duration) int64 { return int64(t) * a.limit.Tokens }
 func (a *judge) cost(r *record) int64         { return int64(r.n) * int64(a.limit.Per) }
@@ -113,11 +110,11 @@ func (a *judge) recordFault(format string, args ...any) {
 	}
 }
 
-// newJudges returns the judges of a number of keys.
+// newJudges returns the judges of a number of keys, whose buckets are full at reading 0.
 func newJudges(l tb.Limit, keys int) []*judge {
 	all := make([]*judge, keys)
 	for i := range all {
-		all[i] = newJudge(l)
+		all[i] = &judge{limit: l}
 	}
 	return all
 }

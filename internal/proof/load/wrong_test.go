@@ -40,7 +40,7 @@ func TestJudgeReportsWrongLimiters(t *testing.T) {
 				}
 				records = append(records, r)
 			}
-			a := newJudge(limit)
+			a := &judge{limit: limit}
 			playBack([]*judge{a}, records)
 			t.Logf("%d granted; %d rounds violate C1, and %d refusals C2", a.granted, a.overdrawn, a.lost)
 			if (a.overdrawn > 0) != tt.overdrawn || (a.lost > 0) != tt.lost {

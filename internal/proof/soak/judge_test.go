@@ -28,28 +28,25 @@ func TestJudge(t *testing.T) {
 	if failures := steady().judge(); len(failures) > 0 {
 		t.Errorf("a steady run: %q", failures)
 	}
+	grow := func(server string, by func(s *sample)) func(r *records) {
+		return func(r *records) {
+			for i := range r.samples {
+				if s := &r.samples[i]; s.Server == server {
+					by(s)
+				}
+			}
+		}
+	}
 	for want, plant := range map[string]func(r *records){
-		"proxy-memory: resident memory, MB": func(r *records) {
-			for i := range r.samples {
-				if r.samples[i].Server == "proxy-memory" {
-					r.samples[i].RSS += 3000 * r.samples[i].Seconds // 11 MB in an hour
-				}
-			}
-		},
-		"rls-redis: goroutines": func(r *records) {
-			for i := range r.samples {
-				if r.samples[i].Server == "rls-redis" {
-					r.samples[i].Goroutines += float64(int(r.samples[i].Seconds / 60)) // one in a minute
-				}
-			}
-		},
-		"proxy-redis: descriptors": func(r *records) {
-			for i := range r.samples {
-				if r.samples[i].Server == "proxy-redis" {
-					r.samples[i].Descriptors += float64(int(r.samples[i].Seconds / 120))
-				}
-			}
-		},
+		"proxy-memory: resident memory, MB": grow("proxy-memory", func(s *sample) {
+			s.RSS += 3000 * s.Seconds // 11 MB in an hour
+		}),
+		"rls-redis: goroutines": grow("rls-redis", func(s *sample) {
+			s.Goroutines += float64(int(s.Seconds / 60)) // one in a minute
+		}),
+		"proxy-redis: descriptors": grow("proxy-redis", func(s *sample) {
+			s.Descriptors += float64(int(s.Seconds / 120))
+		}),
 		"proxy-redis: 1 errors":                   func(r *records) { r.samples[5].Unexpected = 1 },
 		"1 of 1000 buckets have granted too much": func(r *records) { r.audits[0].OverGrants = 1 },
 		"rls-memory: no grants":                   func(r *records) { r.audits[2].Grants = 0 },
