@@ -2,7 +2,6 @@ package httplimit
 
 import (
 	"cmp"
-	"net/textproto"
 	"strings"
 )
 
@@ -48,10 +47,11 @@ const (
 )
 
 func (c *Cost) check(path string, errs *problems) {
-	if c.Source != "" && !isCostSource(c.Source) {
+	kind, _ := c.source()
+	if kind == "" {
 		errs.add(field(path, "cost_source"), wantCostSource, c.Source)
 	}
-	if c.HideHeader && newResponseCost(c).field == "" {
+	if c.HideHeader && kind != responseHeader {
 		errs.add(field(path, "hide_cost_header"), "has no effect without a cost_source of "+
 			"response:header:<name>")
 	}
@@ -77,7 +77,7 @@ func (c *Cost) check(path string, errs *problems) {
 // costs warns of a rule at path that refuses every request, or whose costs a client chooses.
 func (w *warner) costs(r *Rule, path string) {
 	c, burst := r.Cost, float64(r.Limit.Capacity)
-	inResponse := newResponseCost(&c).inResponse
+	inResponse := c.inResponse()
 	switch {
 	case c.fallback() > burst && c.isFixed():
 		w.add(field(path, "fixed_cost"), "is above burst, so the rule refuses every request")
@@ -106,39 +106,29 @@ func (w *warner) costs(r *Rule, path string) {
 	}
 }
 
-// responseCost is where the cost of a request is in its response. The zero responseCost is of a
-// rule that has its cost in the request.
-type responseCost struct {
-	inResponse bool
-	usage      bool   // the cost is in the body: see Usage
-	field      string // in canonical form; "" if the cost is in the body, or the bytes of it
-	hidden     bool   // the field is kept from the client
+// The kinds of sources in the response.
+const (
+	responseHeader = "response:header"
+	responseBytes  = "response:bytes"
+	responseUsage  = "response:usage"
+)
+
+// source returns the kind of Source, and the name of the field or parameter that it names. The kind
+// is "" if Source is not valid.
+func (c *Cost) source() (kind, name string) {
+	switch c.Source {
+	case "":
+		return "fixed", ""
+	case "fixed", responseBytes, responseUsage:
+		return c.Source, ""
+	}
+	for _, kind := range []string{"header", "query", responseHeader} {
+		name, ok := strings.CutPrefix(c.Source, kind+":")
+		if ok && partName.MatchString(name) {
+			return kind, name
+		}
+	}
+	return "", ""
 }
 
-func newResponseCost(c *Cost) responseCost {
-	source, ok := strings.CutPrefix(c.Source, "response:")
-	field, _ := strings.CutPrefix(source, "header:")
-	switch {
-	case !ok:
-		return responseCost{}
-	case source == "bytes" || source == "usage":
-		return responseCost{inResponse: true, usage: source == "usage"}
-	}
-	return responseCost{
-		inResponse: true, field: textproto.CanonicalMIMEHeaderKey(field), hidden: c.HideHeader,
-	}
-}
-
-// countsBytes reports whether the cost is the bytes of the body.
-func (c *responseCost) countsBytes() bool { return c.inResponse && !c.usage && c.field == "" }
-
-// isCostSource reports whether a text is a cost_source.
-func isCostSource(source string) bool {
-	switch source {
-	case "fixed", "response:bytes", "response:usage":
-		return true
-	}
-	kind, name, _ := strings.Cut(strings.TrimPrefix(source, "response:"), ":")
-	return partName.MatchString(name) &&
-		(kind == "header" || kind == "query" && !strings.HasPrefix(source, "response:"))
-}
+func (c *Cost) inResponse() bool { return strings.HasPrefix(c.Source, "response:") }

@@ -43,7 +43,7 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 		e := &c.entries[i]
 		x := Explanation{
 			Key: c.keyParts(e.rule), Tier: e.tierName, Shadow: e.Shadow,
-			Estimate: e.price.response.inResponse,
+			Estimate: e.price.inResponse,
 		}
 		switch e.fault {
 		case isMissing:

@@ -16,16 +16,21 @@ type pricing struct {
 	fallback          float64
 	smallest, largest float64
 	max               float64 // 0 if the policy has none
-	response          responseCost
+	inResponse        bool
+	kind              string // of the source: see Cost.source
+	field             string // of the response, in canonical form; "" if the cost is not in a field
+	hidden            bool   // the field is kept from the client
 }
 
 func newPricing(c Cost) pricing {
 	p := pricing{
 		fallback: c.fallback(), smallest: c.Min, largest: cmp.Or(c.Max, math.MaxFloat64), max: c.Max,
-		response: newResponseCost(&c),
+		inResponse: c.inResponse(), hidden: c.HideHeader,
 	}
-	kind, name, _ := strings.Cut(c.Source, ":")
-	switch kind {
+	var name string
+	switch p.kind, name = c.source(); p.kind {
+	case responseHeader:
+		p.field = http.CanonicalHeaderKey(name)
 	case "header":
 		name = http.CanonicalHeaderKey(name)
 		p.texts = func(c *call) []string { return listed(c.l.header(c.r, name)) }
@@ -38,7 +43,7 @@ func newPricing(c Cost) pricing {
 // cost returns the cost of a request. A repeated cost is never less than one of its values.
 func (p *pricing) cost(c *call) float64 {
 	switch {
-	case p.response.usage:
+	case p.kind == responseUsage:
 		return p.estimate(c)
 	case p.texts == nil:
 		return p.fallback
@@ -55,8 +60,8 @@ func (p *pricing) cost(c *call) float64 {
 }
 
 func (p *pricing) read(text string) float64 {
-	cost, ok := parseCost(text)
-	if !ok {
+	cost, ok := parseDecimal(text)
+	if !ok || cost == 0 {
 		return p.fallback
 	}
 	return p.bound(cost)
@@ -67,12 +72,6 @@ func (p *pricing) bound(cost float64) float64 { return min(max(cost, p.smallest)
 // maxCostLength is the length of the longest text that is read as a cost. No float64 needs as
 // much, and it is little work. A longer text is the largest cost.
 const maxCostLength = 1024
-
-// parseCost reads a positive decimal number.
-func parseCost(s string) (cost float64, ok bool) {
-	cost, ok = parseDecimal(s)
-	return cost, ok && cost > 0
-}
 
 // parseDecimal reads a decimal number of 0 or more, without a minus. A number above 0 that is too
 // small for a float64 becomes the smallest float64 above 0, and a number that is too large becomes

@@ -22,12 +22,12 @@ func (s *Settlement) ReadHeader(h http.Header) {
 	s.beginUsage(h)
 	s.observe(http.StatusOK, h) // if the status is another one, it is observed already
 	for i := range s.parts {
-		if p := &s.parts[i]; p.price.response.field != "" {
-			p.actual, p.known = p.price.actual(h[p.price.response.field])
+		if p := &s.parts[i]; p.price.field != "" {
+			p.actual, p.known = p.price.actual(h[p.price.field])
 		}
 	}
 	for i := range s.parts {
-		if p := &s.parts[i].price.response; p.hidden {
+		if p := &s.parts[i].price; p.hidden {
 			delete(h, p.field)
 		}
 	}
@@ -39,7 +39,7 @@ func (s *Settlement) countBytes() {
 		s.bytes = 0
 	}
 	for i := range s.parts {
-		if p := &s.parts[i]; p.price.response.countsBytes() {
+		if p := &s.parts[i]; p.price.kind == responseBytes {
 			p.actual, p.known = p.price.bound(float64(s.bytes)), true
 		}
 	}
@@ -48,7 +48,7 @@ func (s *Settlement) countBytes() {
 // beginUsage begins to read the usage of the response, if a rule has its cost there.
 func (s *Settlement) beginUsage(h http.Header) {
 	for i := range s.parts {
-		if s.parts[i].price.response.usage {
+		if s.parts[i].price.kind == responseUsage {
 			s.usage = s.call.l.usage.Read(s.call.r, h)
 			return
 		}
@@ -65,7 +65,7 @@ func (s *Settlement) readUsage() {
 		return
 	}
 	for i := range s.parts {
-		if p := &s.parts[i]; p.price.response.usage {
+		if p := &s.parts[i]; p.price.kind == responseUsage {
 			p.actual, p.known = p.price.bound(tokens), true
 		}
 	}

@@ -94,7 +94,7 @@ func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
 		out.adapts = out.adapts || r.control != nil
 		out.delays = out.delays || r.OnLimit == Delay && !r.Shadow
 		out.shadows = out.shadows || r.Shadow
-		out.settles = out.settles || r.price.response.inResponse
+		out.settles = out.settles || r.price.inResponse
 	}
 	return out, nil
 }
@@ -146,7 +146,7 @@ func (b *compilation) newRules(s *RuleSet, r *Rule, path string, labels []string
 		source := b.newSource(k, field(field(path, "match"), k))
 		conditions = append(conditions, condition{source, source.matcher(v)})
 	}
-	if r.Cost.Source == "response:usage" && b.l.usage.Read == nil {
+	if r.Cost.Source == responseUsage && b.l.usage.Read == nil {
 		b.errs.add(field(field(path, "algorithm_config"), "cost_source"),
 			"needs the option WithUsage, which this program does not set (got %q)", r.Cost.Source)
 	}
@@ -198,7 +198,7 @@ func newRuleText(label string, r *Rule) ruleText {
 	l.window = window(r)
 	l.policy = name + ";" + paramQuota + "=" + l.quota + ";" + paramWindow + "=" +
 		strconv.FormatUint(l.window, 10)
-	if r.Cost.Source == "response:bytes" {
+	if r.Cost.Source == responseBytes {
 		l.policy += `;qu="content-bytes"`
 	}
 	// Tokens/Per is less than one a second if Tokens is less than the seconds of Per.

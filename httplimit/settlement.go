@@ -37,7 +37,7 @@ func (c *call) newSettlement(observed bool) *Settlement {
 	var parts []part
 	for i := range c.entries {
 		e := &c.entries[i]
-		if cost := e.price.response; cost.hidden || cost.inResponse && c.hasTaken(e) {
+		if p := &e.price; p.hidden || p.inResponse && c.hasTaken(e) {
 			parts = append(parts, part{entry: e})
 		}
 	}

@@ -73,8 +73,8 @@ func (m *meter) WriteHeader(status int) {
 	// The fields of an informational response are not about the cost of the final one.
 	hidden := http.Header{}
 	for _, p := range m.s.parts {
-		field := p.price.response.field
-		if values, isSet := m.Header()[field]; isSet && p.price.response.hidden {
+		field := p.price.field
+		if values, isSet := m.Header()[field]; isSet && p.price.hidden {
 			hidden[field] = values
 			delete(m.Header(), field)
 		}

@@ -123,7 +123,7 @@ func (c *call) undo() {
 	for i := len(c.entries); i > 0; i-- {
 		switch e := &c.entries[i-1]; {
 		case e.Shadow:
-		case reloaded || e.price.response.inResponse:
+		case reloaded || e.price.inResponse:
 			_ = e.charge.Settle(0) // a store that fails gives nothing back
 		default:
 			e.charge.Cancel()
