@@ -29,6 +29,7 @@ type settings struct {
 	inContext      bool
 	answer         func(http.ResponseWriter, *http.Request, *Refusal) // or nil
 	timeout        time.Duration
+	maxKeys        int // of a table
 	liveSettings
 }
 
@@ -56,6 +57,7 @@ func (s *settings) apply(opts []Option) error {
 		s.store = remote{s.store, s.timeout}
 	}
 	o, err := tb.Apply(s.limiterOptions...)
+	s.maxKeys = o.MaxKeys
 	if s.clock = o.Now; s.clock == nil {
 		s.clock = time.Now
 	}

@@ -8,17 +8,17 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// successors yields each rule of p with the rule of before that has its identity, or nil.
+// successors yields each rule of p with the rule of before that has its id, or nil.
 func (p *compiled) successors(before *compiled) iter.Seq2[*rule, *rule] {
 	return func(yield func(*rule, *rule) bool) {
-		old := map[identity]*rule{}
+		old := map[string]*rule{}
 		if before != nil {
 			for _, r := range before.rules {
-				old[r.identity] = r
+				old[r.id] = r
 			}
 		}
 		for _, r := range p.rules {
-			if !yield(r, old[r.identity]) {
+			if !yield(r, old[r.id]) {
 				return
 			}
 		}

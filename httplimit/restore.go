@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -16,9 +15,9 @@ import (
 type Restored struct {
 	Time    time.Time // of the snapshot
 	Buckets int       // those that the limiter has got
-	// Skipped has a line for each rule of the snapshot whose buckets the limiter has not got,
-	// with the reason: there is no rule of that set, name and limit_keys, or addresses have other
-	// prefixes, or the buckets are in a Store.
+	// Skipped has a line for each rule of the snapshot whose buckets the limiter has not got: it has
+	// no rule of that set, name and limit_keys, addresses have other prefixes, or the buckets are in
+	// a Store.
 	Skipped []string
 }
 
@@ -30,12 +29,11 @@ type Restored struct {
 // version, or more buckets for a rule than its table can hold. The error has the number of the
 // line.
 func (l *Limiter) Restore(r io.Reader) (Restored, error) {
-	s := &restoration{rules: map[string]*rule{}}
-	if o, err := tb.Apply(l.limiterOptions...); err == nil { // as New has checked
-		s.maxKeys = o.MaxKeys
-	}
+	s := &restoration{maxKeys: l.maxKeys, rules: map[string]*rule{}}
 	for _, r := range l.policy.Load().rules {
-		s.rules[r.snapshotRule().id()] = r
+		if r.table != nil {
+			s.rules[r.snapshotID()] = r
+		}
 	}
 	if err := s.read(r); err != nil {
 		return Restored{}, fmt.Errorf("httplimit: snapshot: line %d: %w", s.line, err)
@@ -45,7 +43,7 @@ func (l *Limiter) Restore(r io.Reader) (Restored, error) {
 		if err := t.restore(); err != nil {
 			return done, fmt.Errorf("httplimit: snapshot: rule %q: %w", t.rule.Name, err)
 		}
-		done.Buckets += len(t.states)
+		done.Buckets += len(t.buckets)
 	}
 	return done, nil
 }
@@ -53,7 +51,7 @@ func (l *Limiter) Restore(r io.Reader) (Restored, error) {
 // restoration is the work of reading a snapshot.
 type restoration struct {
 	maxKeys int
-	rules   map[string]*rule // by their id
+	rules   map[string]*rule // with buckets in memory, by their snapshotID
 	line    int
 	head    snapshotHead
 	tables  []*savedTable
@@ -63,12 +61,9 @@ type restoration struct {
 
 // savedTable is the buckets of a rule.
 type savedTable struct {
-	rule   *rule // nil if they are skipped
-	keys   []string
-	states []tb.State
+	rule    *rule // nil if they are skipped
+	buckets []*snapshotBucket
 }
-
-func (s *snapshotRule) id() string { return fmt.Sprintf("%q %q", s.Set, s.Name) }
 
 // read reads the whole snapshot.
 func (s *restoration) read(r io.Reader) error {
@@ -96,7 +91,7 @@ func (s *restoration) read(r io.Reader) error {
 			return nil
 		case err != nil:
 			return err
-		case line.Rule != nil:
+		case line.Rule != "":
 			s.addRule(line.Rule)
 		case line.Bucket == nil || s.table == nil:
 			return errors.New("want a rule, or a bucket after its rule")
@@ -109,24 +104,12 @@ func (s *restoration) read(r io.Reader) error {
 }
 
 // addRule finds the rule that gets the buckets after its line.
-func (s *restoration) addRule(saved *snapshotRule) {
-	r, why := s.rules[saved.id()], ""
-	switch {
-	case r == nil:
-		why = "the policy has no such rule"
-	case r.table == nil:
-		why = "its buckets are in a store"
-	case !slices.Equal(r.snapshotRule().Keys, saved.Keys):
-		why = "its limit_keys have changed"
-	case !slices.Equal(r.snapshotRule().Prefixes, saved.Prefixes):
-		why = "the prefixes of addresses have changed"
-	}
-	if why != "" {
-		s.skipped = append(s.skipped, fmt.Sprintf("rule %q: %s", saved.Name, why))
-		s.table = &savedTable{}
+func (s *restoration) addRule(id string) {
+	s.table = &savedTable{rule: s.rules[id]}
+	if s.table.rule == nil {
+		s.skipped = append(s.skipped, fmt.Sprintf("rule %q: the policy has no such rule in memory", id))
 		return
 	}
-	s.table = &savedTable{rule: r}
 	s.tables = append(s.tables, s.table)
 }
 
@@ -134,23 +117,22 @@ func (t *savedTable) add(b *snapshotBucket, most int) error {
 	if t.rule == nil {
 		return nil
 	}
-	state := b.state(t.rule.ruleState)
-	if err := state.Validate(); err != nil {
+	if err := b.state(t.rule.ruleState).Validate(); err != nil {
 		return err
 	}
-	if len(t.states) == most {
+	if len(t.buckets) == most {
 		return fmt.Errorf("rule %q has more buckets than its table can hold, which is %d",
 			t.rule.Name, most)
 	}
-	t.keys, t.states = append(t.keys, string(b.Key)), append(t.states, state)
+	t.buckets = append(t.buckets, b)
 	return nil
 }
 
 // restore gives the rule its buckets.
 func (t *savedTable) restore() error {
 	return t.rule.table.Restore(func(yield func(string, tb.State) bool) {
-		for i, key := range t.keys {
-			if !yield(key, t.states[i]) {
+		for _, b := range t.buckets {
+			if !yield(string(b.Key), b.state(t.rule.ruleState)) {
 				return
 			}
 		}

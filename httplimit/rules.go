@@ -44,9 +44,9 @@ type rule struct {
 	Rule
 	base     string // the name without the prefix of a parent network
 	isParent bool   // so the rule applies to IPv6 addresses only
-	identity
-	sources []source
-	price   pricing
+	set, id  string // see ruleID
+	sources  []source
+	price    pricing
 	ruleText
 	*ruleState
 	control  *control // nil if the rate is fixed
@@ -56,13 +56,6 @@ type rule struct {
 	tierIndex int // in the table
 
 	conditions []condition
-}
-
-// identity is what two rules must have in common for the second to keep the buckets and counts of
-// the first.
-type identity struct {
-	set, name string
-	keys      string // in order
 }
 
 // compilation is the work of preparing a policy.
@@ -155,7 +148,7 @@ func (b *compilation) newRules(s *RuleSet, r *Rule, path string, labels []string
 			Rule: level, base: r.Name, isParent: i > 0, price: newPricing(r.Cost),
 			sources: slices.Clone(sources), conditions: conditions,
 		}
-		c.identity = identity{s.Name, c.Name, fmt.Sprintf("%q", canonicals(r.Keys))}
+		c.set, c.id = s.Name, ruleID(s.Name, c.Name, r.Keys)
 		c.Shadow = r.Shadow || s.Shadow
 		for j, k := range r.Keys {
 			if bits, _ := prefixesOf(k); i < len(bits) {

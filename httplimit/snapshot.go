@@ -15,7 +15,7 @@ import (
 // snapshotFormat and snapshotVersion begin a snapshot. Another version is an error in Restore.
 const (
 	snapshotFormat  = "httplimit buckets"
-	snapshotVersion = 4
+	snapshotVersion = 5
 )
 
 // snapshotHead is the first line of a snapshot.
@@ -25,18 +25,10 @@ type snapshotHead struct {
 	Time    time.Time `json:"time"`
 }
 
-// snapshotLine is any other line: a rule, or a bucket of the rule before.
+// snapshotLine is any other line: the snapshotID of a rule, or a bucket of the rule before.
 type snapshotLine struct {
-	Rule   *snapshotRule   `json:"rule,omitempty"`
+	Rule   string          `json:"rule,omitempty"`
 	Bucket *snapshotBucket `json:"bucket,omitempty"`
-}
-
-// snapshotRule describes a rule. A rule of another policy gets the buckets if it is equal.
-type snapshotRule struct {
-	Set      string   `json:"set,omitempty"`
-	Name     string   `json:"name"`
-	Keys     []string `json:"limit_keys"`
-	Prefixes []int    `json:"prefixes,omitempty"` // of IPv4 and IPv6, if there is an address
 }
 
 type snapshotBucket struct {
@@ -46,15 +38,16 @@ type snapshotBucket struct {
 	Tier   string  `json:"tier,omitempty"`
 }
 
-func (r *rule) snapshotRule() *snapshotRule {
-	s := &snapshotRule{Set: r.set, Name: r.Name, Keys: append([]string{}, canonicals(r.Keys)...)}
+// snapshotID returns the id of the rule, and the prefixes of addresses if they are in its keys. A
+// rule of another policy gets the buckets if its text is the same.
+func (r *rule) snapshotID() string {
 	for i := range r.sources {
 		if r.sources[i].address {
 			ipv4, ipv6 := r.sources[i].networks.Bits()
-			s.Prefixes = []int{ipv4, ipv6}
+			return fmt.Sprintf("%s (prefixes %d and %d)", r.id, ipv4, ipv6)
 		}
 	}
-	return s
+	return r.id
 }
 
 // Snapshot writes the buckets that are not full, for Restore in this process or in another. It
@@ -81,7 +74,7 @@ func (l *Limiter) Snapshot(w io.Writer) error {
 
 // writeBuckets writes the line of the rule, and the lines of its buckets that are not full.
 func (r *rule) writeBuckets(out *json.Encoder) error {
-	if err := out.Encode(snapshotLine{Rule: r.snapshotRule()}); err != nil {
+	if err := out.Encode(snapshotLine{Rule: r.snapshotID()}); err != nil {
 		return err
 	}
 	names := r.tierNames()

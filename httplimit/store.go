@@ -52,7 +52,7 @@ type ruleState struct {
 func (l *Limiter) newState(r *rule) (s *ruleState, err error) {
 	s = &ruleState{}
 	limits := s.place(r)
-	if s.limiters, err = l.store.Limiters(r.storeName(), limits); err != nil {
+	if s.limiters, err = l.store.Limiters(r.id, limits); err != nil {
 		return nil, err
 	}
 	if len(s.limiters) != len(limits) {
@@ -65,17 +65,19 @@ func (l *Limiter) newState(r *rule) (s *ruleState, err error) {
 	return s, err
 }
 
-// storeName returns the name of a rule in a Store. A name without set has one colon.
-func (r *rule) storeName() string {
-	keys := canonicals(r.Keys)
+// ruleID returns the name of a rule in a Store. Two rules with the same id have the same buckets:
+// one of this policy and one of the next, of another process or of a snapshot. An id without set
+// has one colon.
+func ruleID(set, name string, keys []string) string {
+	keys = canonicals(keys)
 	for i, key := range keys {
 		keys[i] = url.QueryEscape(key)
 	}
-	name := url.QueryEscape(r.Name) + ":" + strings.Join(keys, ",")
-	if r.set == "" {
-		return name
+	id := url.QueryEscape(name) + ":" + strings.Join(keys, ",")
+	if set == "" {
+		return id
 	}
-	return url.QueryEscape(r.set) + ":" + name
+	return url.QueryEscape(set) + ":" + id
 }
 
 // prepare makes the charge of e's cost on e's bucket. A charge of a Memory is in e, so that it

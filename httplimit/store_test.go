@@ -371,17 +371,16 @@ func TestAStoreThatFailsAfterADelay(t *testing.T) {
 // No rule has the name of another one in a store, whatever their sets, names and keys are.
 func TestNamesInAStoreDiffer(t *testing.T) {
 	seen := map[string]bool{}
-	for _, r := range []rule{
-		{Rule: Rule{Name: "a:b", Keys: []string{"x,y"}}},
-		{Rule: Rule{Name: "a:b", Keys: []string{"x", "y"}}},
-		{Rule: Rule{Name: "b", Keys: []string{"x,y"}}, identity: identity{set: "a"}},
-		{Rule: Rule{Name: "a%3Ab", Keys: []string{"x,y"}}},
-		{Rule: Rule{Name: "a"}, identity: identity{set: "b:x,y"}},
+	for _, id := range []string{
+		ruleID("", "a:b", []string{"x,y"}),
+		ruleID("", "a:b", []string{"x", "y"}),
+		ruleID("a", "b", []string{"x,y"}),
+		ruleID("", "a%3Ab", []string{"x,y"}),
+		ruleID("b:x,y", "a", nil),
 	} {
-		if name := r.storeName(); seen[name] {
-			t.Errorf("%q is the name of two rules", name)
-		} else {
-			seen[name] = true
+		if seen[id] {
+			t.Errorf("%q is the id of two rules", id)
 		}
+		seen[id] = true
 	}
 }
