@@ -21,25 +21,14 @@ func newMeter(s *Settlement, w http.ResponseWriter) http.ResponseWriter {
 	_, canRead := w.(io.ReaderFrom)
 	canFlush := supports[http.Flusher](w) || supports[interface{ FlushError() error }](w)
 	canHijack := supports[http.Hijacker](w)
+	f := flusher{m}
 	switch {
 	case canHijack && canFlush && canRead: // HTTP/1
-		return struct {
-			*meter
-			flusher
-			hijacker
-			readerFrom
-		}{m, flusher{m}, hijacker{m}, readerFrom{m}}
+		return readerFrom{hijacker{f}}
 	case canHijack:
-		return struct {
-			*meter
-			flusher
-			hijacker
-		}{m, flusher{m}, hijacker{m}}
+		return hijacker{f}
 	case canFlush:
-		return struct {
-			*meter
-			flusher
-		}{m, flusher{m}}
+		return f
 	}
 	return m
 }
@@ -102,39 +91,39 @@ func (m *meter) WriteString(text string) (int, error) {
 	return n, err
 }
 
-type flusher struct{ m *meter }
+type flusher struct{ *meter }
 
 // Flush implements http.Flusher.
 func (f flusher) Flush() { _ = f.FlushError() }
 
 // FlushError is what http.ResponseController calls.
 func (f flusher) FlushError() error {
-	f.m.s.ReadHeader(f.m.Header())
-	return http.NewResponseController(f.m.ResponseWriter).Flush()
+	f.s.ReadHeader(f.Header())
+	return http.NewResponseController(f.ResponseWriter).Flush()
 }
 
-type hijacker struct{ m *meter }
+type hijacker struct{ flusher }
 
 // Hijack implements http.Hijacker.
 func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	conn, buffer, err := http.NewResponseController(h.m.ResponseWriter).Hijack()
+	conn, buffer, err := http.NewResponseController(h.ResponseWriter).Hijack()
 	if err == nil {
-		h.m.s.hijacked = true
-		h.m.s.observe(http.StatusSwitchingProtocols, nil)
+		h.s.hijacked = true
+		h.s.observe(http.StatusSwitchingProtocols, nil)
 	}
 	return conn, buffer, err
 }
 
-type readerFrom struct{ m *meter }
+type readerFrom struct{ hijacker }
 
 // ReadFrom implements io.ReaderFrom.
 func (r readerFrom) ReadFrom(src io.Reader) (int64, error) {
-	r.m.s.ReadHeader(r.m.Header())
-	if usage := r.m.s.usage; usage != nil {
+	r.s.ReadHeader(r.Header())
+	if usage := r.s.usage; usage != nil {
 		src = io.TeeReader(src, ignoringErrors{usage})
 	}
-	n, err := r.m.ResponseWriter.(io.ReaderFrom).ReadFrom(src)
-	r.m.s.bytes += n
+	n, err := r.ResponseWriter.(io.ReaderFrom).ReadFrom(src)
+	r.s.bytes += n
 	return n, err
 }
 
