@@ -46,11 +46,9 @@ func (b *compilation) newSource(name, path string) source {
 	switch {
 	case extractor != nil:
 		s.value = once(func(c *call) string { return extractor(c.r) })
-	case name == addressKey:
+	case isAddressKey(name): // setPrefix has the networks of one with prefixes
 		s.address, s.value = true, once((*call).clientText)
 		s.networks, s.matcher = &b.l.address.Rules, addressMatcher
-	case isAddressKey(name): // with prefixes, so not in a match
-		s.address, s.value = true, once((*call).clientText)
 	case kind == "header" && part != "":
 		part = http.CanonicalHeaderKey(part)
 		s.value, s.normalize = headerValue(part), normalizer(part)

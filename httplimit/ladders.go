@@ -3,7 +3,6 @@ package httplimit
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // ladder is a list of groups: the rules with the same Match. Only its first group that has a rule
@@ -43,10 +42,9 @@ func newLadders(e Evaluation, rules []*rule) (all []ladder) {
 
 // matchText is the same text for two rules if and only if their Match is the same.
 func (r *Rule) matchText() string {
-	var pairs []string
+	pairs := map[string]string{}
 	for k, v := range r.Match {
-		pairs = append(pairs, fmt.Sprintf("%q%q", canonical(k), v))
+		pairs[canonical(k)] = v
 	}
-	slices.Sort(pairs)
-	return strings.Join(pairs, "")
+	return fmt.Sprintf("%q", pairs) // in the order of the keys
 }

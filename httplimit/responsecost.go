@@ -33,18 +33,6 @@ func (s *Settlement) ReadHeader(h http.Header) {
 	}
 }
 
-// countBytes makes the bytes of the body the cost of the rules that count them.
-func (s *Settlement) countBytes() {
-	if s.call.r.Method == http.MethodHead { // net/http drops the body
-		s.bytes = 0
-	}
-	for i := range s.parts {
-		if p := &s.parts[i]; p.price.kind == responseBytes {
-			p.actual, p.known = p.price.bound(float64(s.bytes)), true
-		}
-	}
-}
-
 // beginUsage begins to read the usage of the response, if a rule has its cost there.
 func (s *Settlement) beginUsage(h http.Header) {
 	for i := range s.parts {
@@ -55,17 +43,23 @@ func (s *Settlement) beginUsage(h http.Header) {
 	}
 }
 
-// readUsage makes the usage of the response the cost of the rules that have it there.
-func (s *Settlement) readUsage() {
-	if s.usage == nil {
-		return
+// readBody reads the costs that the body has shown.
+func (s *Settlement) readBody() {
+	if s.call.r.Method == http.MethodHead { // net/http drops the body
+		s.bytes = 0
 	}
-	tokens, ok := s.usage.Usage()
-	if !ok || !(tokens >= 0) {
-		return
+	s.report(responseBytes, float64(s.bytes))
+	if s.usage != nil {
+		if tokens, ok := s.usage.Usage(); ok && tokens >= 0 {
+			s.report(responseUsage, tokens)
+		}
 	}
+}
+
+// report makes a number of tokens the cost of the rules with this kind of source.
+func (s *Settlement) report(kind string, tokens float64) {
 	for i := range s.parts {
-		if p := &s.parts[i]; p.price.kind == responseUsage {
+		if p := &s.parts[i]; p.price.kind == kind {
 			p.actual, p.known = p.price.bound(tokens), true
 		}
 	}

@@ -2,7 +2,6 @@ package httplimit
 
 import (
 	"net/http"
-	"sync/atomic"
 
 	"github.com/seed-181794aa/ratelimit/adapt"
 )
@@ -79,8 +78,7 @@ func (s *Settlement) Finish() {
 		// If no handler has written an answer, what recovers from a panic still can.
 		s.ReadHeader(s.w.Header())
 		if !s.hijacked {
-			s.countBytes()
-			s.readUsage()
+			s.readBody()
 		}
 	}
 	s.observe(http.StatusOK, nil) // if the caller has passed no header on
@@ -120,7 +118,7 @@ func (s *Settlement) settle() {
 			continue
 		}
 		if !p.known {
-			p.settlements.estimated.Add(1)
+			p.estimated.Add(1)
 			continue
 		}
 		if err := p.charge.Settle(p.actual); err != nil {
@@ -128,11 +126,6 @@ func (s *Settlement) settle() {
 			c.runHook(c.l.hooks.Error, p.entry, err)
 			continue
 		}
-		p.settlements.settled.Add(1)
+		p.settled.Add(1)
 	}
-}
-
-// settleCounts counts the settlements of a rule.
-type settleCounts struct {
-	settled, estimated atomic.Uint64
 }

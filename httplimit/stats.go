@@ -57,8 +57,8 @@ func (l *Limiter) Stats() []RuleStats {
 			st.Errors += n.errors.Load()
 		}
 		r.delays.addTo(&st)
-		st.Settled = r.settlements.settled.Load()
-		st.Estimated = r.settlements.estimated.Load()
+		st.Settled = r.settled.Load()
+		st.Estimated = r.estimated.Load()
 		if r.table != nil {
 			st.Table = r.table.Stats()
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -45,7 +46,7 @@ type ruleState struct {
 	counts [stripes]counts
 	delays delayCounts
 
-	settlements settleCounts
+	settled, estimated atomic.Uint64 // settlements
 }
 
 // newState returns a state for r. Its buckets are full, unless the store has them already.
