@@ -41,15 +41,15 @@ func (l *Limiter) inherit(r, old *rule) (*ruleState, error) {
 // holds reports whether the table of s can have the tiers of r. New names get the tiers that are
 // left. A name that r does not have keeps its tier, because there may be buckets in it.
 func (s *ruleState) holds(r *rule) bool {
-	if s.tiers == nil || r.tiers == nil {
-		return s.tiers == nil && r.tiers == nil
+	if r.tiers == nil {
+		return len(s.limiters) == 1
 	}
 	for _, name := range r.Tiers.names() {
-		if _, ok := s.tiers.index[name]; !ok {
-			if len(s.tiers.index)+1 == s.tiers.count {
+		if _, ok := s.tiers[name]; !ok {
+			if len(s.tiers)+1 == len(s.limiters) {
 				return false
 			}
-			s.tiers.index[name] = len(s.tiers.index) + 1
+			s.tiers[name] = len(s.tiers) + 1
 		}
 	}
 	return true
@@ -63,10 +63,8 @@ func (s *ruleState) copyBuckets(old *ruleState) error {
 		return nil
 	}
 	indexes := map[int]int{}
-	if s.tiers != nil && old.tiers != nil {
-		for name, i := range old.tiers.index {
-			indexes[i] = s.tiers.index[name]
-		}
+	for name, i := range old.tiers {
+		indexes[i] = s.tiers[name]
 	}
 	return s.table.Restore(func(yield func(string, tb.State) bool) {
 		for key, state := range old.table.Snapshot() {
@@ -94,45 +92,40 @@ func (p *compiled) setLimits(before *compiled) error {
 			old.control.setPhase(stopped)
 			paused = append(paused, old.control)
 		}
-		err := r.setLimits(func(set func(tb.Limit) error, next, last tb.Limit) error {
+		for l, next := range r.wanted() {
+			last := l.Limit()
 			if next == last {
-				return nil
+				continue
 			}
-			err := set(next)
-			if err == nil {
-				undo = append(undo, func() error { return set(last) })
+			if err := l.SetLimit(next); err != nil {
+				for _, f := range undo {
+					err = errors.Join(err, f())
+				}
+				for _, c := range paused {
+					c.setPhase(running)
+				}
+				return fmt.Errorf("rule %q: %w", r.Name, err)
 			}
-			return err
-		})
-		if err != nil {
-			for _, f := range undo {
-				err = errors.Join(err, f())
-			}
-			for _, c := range paused {
-				c.setPhase(running)
-			}
-			return fmt.Errorf("rule %q: %w", r.Name, err)
+			undo = append(undo, func() error { return l.SetLimit(last) })
 		}
 	}
 	return nil
 }
 
-// setLimits calls change for each limit of the rule's limiters, which an old rule had before.
-func (r *rule) setLimits(change func(set func(tb.Limit) error, next, last tb.Limit) error) error {
-	first := r.limiters[0]
-	err := change(first.SetLimit, r.Limit, first.Limit())
-	if r.tiers == nil {
-		return err
-	}
-	for name, i := range r.ruleState.tiers.index {
-		limit, ok := r.Tiers.Limits[name]
-		if !ok { // its keys have the limit of the rule from now on
-			limit = r.Limit
+// wanted yields the rule's limiters in use, each with the limit that it should have.
+func (r *rule) wanted() iter.Seq2[tb.StoreLimiter, tb.Limit] {
+	return func(yield func(tb.StoreLimiter, tb.Limit) bool) {
+		if !yield(r.limiters[0], r.Limit) {
+			return
 		}
-		if err == nil {
-			l := r.limiters[i]
-			err = change(l.SetLimit, limit, l.Limit())
+		for name, i := range r.ruleState.tiers {
+			limit, ok := r.Tiers.Limits[name]
+			if !ok { // its keys have the limit of the rule from now on
+				limit = r.Limit
+			}
+			if !yield(r.limiters[i], limit) {
+				return
+			}
 		}
 	}
-	return err
 }

@@ -63,7 +63,7 @@ func (l *Limiter) Snapshot(w io.Writer) error {
 	err := out.Encode(snapshotHead{snapshotFormat, snapshotVersion, l.clock().UTC()})
 	for _, r := range l.policy.Load().rules {
 		if err == nil && r.table != nil {
-			err = r.writeBuckets(out)
+			err = l.writeBuckets(out, r)
 		}
 	}
 	if err = errors.Join(err, compressed.Close()); err != nil {
@@ -73,11 +73,16 @@ func (l *Limiter) Snapshot(w io.Writer) error {
 }
 
 // writeBuckets writes the line of the rule, and the lines of its buckets that are not full.
-func (r *rule) writeBuckets(out *json.Encoder) error {
+func (l *Limiter) writeBuckets(out *json.Encoder, r *rule) error {
 	if err := out.Encode(snapshotLine{Rule: r.snapshotID()}); err != nil {
 		return err
 	}
-	names := r.tierNames()
+	names := map[int]string{}
+	l.reload.Lock() // because a reload gives new names to tiers that are left
+	for name, i := range r.ruleState.tiers {
+		names[i] = name
+	}
+	l.reload.Unlock()
 	for key, s := range r.table.Snapshot() {
 		// A reload meanwhile may have raised the limit.
 		if level, err := r.table.Level(context.Background(), key); err == nil && level.Full == 0 {
@@ -91,23 +96,8 @@ func (r *rule) writeBuckets(out *json.Encoder) error {
 	return nil
 }
 
-// tierNames returns the names of the table's tiers.
-func (s *ruleState) tierNames() map[int]string {
-	names := map[int]string{}
-	if s.tiers != nil {
-		for name, i := range s.tiers.index {
-			names[i] = name
-		}
-	}
-	return names
-}
-
 // state returns the state of the bucket, in the tier of that name or, if there is none, in that of
 // the rule itself.
 func (b *snapshotBucket) state(s *ruleState) tb.State {
-	state := tb.State{Tokens: b.Tokens, At: time.Unix(0, b.At)}
-	if s.tiers != nil {
-		state.Tier = s.tiers.index[b.Tier]
-	}
-	return state
+	return tb.State{Tokens: b.Tokens, At: time.Unix(0, b.At), Tier: s.tiers[b.Tier]}
 }

@@ -42,7 +42,7 @@ type ruleState struct {
 	limiters []tb.StoreLimiter    // by the tier of the table
 	table    *cas.Limiter[string] // has the buckets if they are in a Memory, and is nil otherwise
 
-	tiers  *tierTable // nil without tiers; only newState and SetPolicy use it
+	tiers  map[string]int // by name, from 1 on; a request without one has 0; needs Limiter.reload
 	counts [stripes]counts
 	delays delayCounts
 
@@ -51,7 +51,7 @@ type ruleState struct {
 
 // newState returns a state for r. Its buckets are full, unless the store has them already.
 func (l *Limiter) newState(r *rule) (s *ruleState, err error) {
-	s = &ruleState{}
+	s = &ruleState{tiers: map[string]int{}}
 	limits := s.place(r)
 	if s.limiters, err = l.store.Limiters(r.id, limits); err != nil {
 		return nil, err

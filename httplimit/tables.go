@@ -47,25 +47,18 @@ func (r *rule) tierOf(c *call) (tier *rule, repeated bool) {
 	return r, repeated
 }
 
-// tierTable says which tiers of a table have which names.
-type tierTable struct {
-	index map[string]int // from 1 on; requests without a tier have tier 0
-	count int            // of the table's tiers
-}
-
 // place gives the tiers of a rule their places, and returns the limits of all places.
 func (s *ruleState) place(r *rule) []tb.Limit {
 	limits := []tb.Limit{r.Limit}
 	if r.tiers == nil {
 		return limits
 	}
-	s.tiers = &tierTable{index: map[string]int{}}
 	for _, name := range r.Tiers.names() {
-		s.tiers.index[name] = len(limits)
+		s.tiers[name] = len(limits)
 		limits = append(limits, r.Tiers.Limits[name])
 	}
-	s.tiers.count = min(max(2*len(limits), spareTiers), cas.MaxTiers)
-	return append(limits, slices.Repeat(limits[:1], s.tiers.count-len(limits))...)
+	count := min(max(2*len(limits), spareTiers), cas.MaxTiers)
+	return append(limits, slices.Repeat(limits[:1], count-len(limits))...)
 }
 
 // share gives the rules of the tiers the state of their rule.
@@ -74,6 +67,6 @@ func (r *rule) share() {
 		return
 	}
 	for _, t := range r.tiers.rules {
-		t.ruleState, t.tierIndex = r.ruleState, r.ruleState.tiers.index[t.tierName]
+		t.ruleState, t.tierIndex = r.ruleState, r.ruleState.tiers[t.tierName]
 	}
 }

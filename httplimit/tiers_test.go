@@ -212,3 +212,15 @@ func TestTierThatIsGone(t *testing.T) {
 		}
 	}
 }
+
+// A reload may give a tier its name while a snapshot reads the names.
+func TestReloadOfTiersDuringASnapshot(t *testing.T) {
+	s := newSite(t, plans("gold", 50))
+	next := mustParse(t, plans("gold", 50, "silver", 20))
+	done := make(chan error)
+	go func() { done <- s.SetPolicy(next) }()
+	s.snapshot()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
