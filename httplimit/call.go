@@ -42,6 +42,7 @@ type perRequest struct {
 
 	patience time.Duration // how long the request may wait; 0 for not at all
 	delay    time.Duration // the longest of the enforced rules
+	slowest  *entry        // whose delay it is
 
 	hasFault   bool // an entry may have a fault
 	failedOpen bool // the store failed, and the request passes
@@ -217,8 +218,9 @@ func (c *call) take() (allowed bool, err error) {
 		e.refused = !e.decision.Allowed && e.decision.RetryAfter > 0 // or it was not asked
 		e.delay = 0                                                  // also if a grant was given back
 		if allowed {
-			e.readDelay()
-			c.delay = max(c.delay, e.delay)
+			if e.readDelay(); e.delay > c.delay {
+				c.delay, c.slowest = e.delay, e
+			}
 		}
 		i++
 	}
@@ -242,8 +244,7 @@ func (c *call) takeShadows(failed error) {
 		}
 		var err error
 		switch {
-		case e.fault != noFault:
-			e.decision = tb.Decision{RetryAfter: tb.Never}
+		case e.fault != noFault: // which has a decision
 		case failed != nil:
 			err = failed
 		default:

@@ -50,15 +50,14 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 			x.MissingKey = e.faultyKey
 		case isRepeated, isUnclear:
 			x.AmbiguousKey = e.faultyKey
-		}
-		if e.fault != noFault {
-			e.decision = tb.Decision{RetryAfter: tb.Never}
-		} else if _, err := c.prepare(e); err == nil {
-			// An error leaves the zero Decision and the zero Level.
-			e.decision, _ = e.charge.Peek(c.now)
-			c.explainDelay(e)
-			if level, err := e.charge.Level(c.now); err == nil {
-				x.Level = level
+		default:
+			if _, err := c.prepare(e); err == nil {
+				// An error leaves the zero Decision and the zero Level.
+				e.decision, _ = e.charge.Peek(c.now)
+				c.explainDelay(e)
+				if level, err := e.charge.Level(c.now); err == nil {
+					x.Level = level
+				}
 			}
 		}
 		if e.control != nil {

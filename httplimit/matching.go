@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/seed-181794aa/ratelimit/internal/compositekey"
+	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // findRules collects the rules that apply to the request in c.entries.
@@ -131,6 +132,7 @@ func (c *call) pushFault(r *rule, f fault, key string) {
 
 func (c *call) setFault(e *entry, f fault, key string) {
 	e.fault, e.faultyKey, c.hasFault = f, key, true
+	e.decision = tb.Decision{RetryAfter: tb.Never}
 }
 
 // newEntry adds an entry, which the caller fills in place because it is large.

@@ -62,14 +62,14 @@ func (l *Limiter) Admit(w http.ResponseWriter, r *http.Request) (
 func (c *call) admit(w http.ResponseWriter, observed bool) (d Decision, s *Settlement, ok bool) {
 	c.w, c.header = w, w.Header()
 	if o := c.decide(); o != granted {
-		a := c.refusal(o)
-		if c.l.answer != nil && a.status != statusClientGone {
-			c.serveRefusal(&a, o)
+		d, why := c.refusal(o)
+		if c.l.answer != nil && why.Status != statusClientGone {
+			c.l.answer(c.w, c.r, c.complete(why, o))
 		} else {
-			c.write(&a)
+			c.write(why.Status, why.Detail)
 		}
 		c.end()
-		return a.decision, nil, false
+		return d, nil, false
 	}
 	d, s = c.grant(observed)
 	return d, s, true
@@ -80,33 +80,18 @@ func (c *call) admit(w http.ResponseWriter, observed bool) (d Decision, s *Settl
 // fewest tokens left, in all such limiters. FromContext reports false if no rule applied, or the
 // store failed and the request passed.
 func FromContext(ctx context.Context) (Decision, bool) {
-	if c, ok := ctx.Value(decisionKey{}).(*decisionContext); ok {
-		return c.decision, true
-	}
-	return Decision{}, false
+	d, ok := ctx.Value(decisionKey{}).(Decision)
+	return d, ok
 }
 
 type decisionKey struct{}
-
-// decisionContext is context.WithValue in one allocation instead of two.
-type decisionContext struct {
-	context.Context
-	decision Decision
-}
 
 // newContext returns ctx with a decision, unless an outer limiter has fewer tokens left.
 func newContext(ctx context.Context, d Decision) context.Context {
 	if outer, ok := FromContext(ctx); ok && outer.Remaining <= d.Remaining {
 		return ctx
 	}
-	return &decisionContext{ctx, d}
-}
-
-func (c *decisionContext) Value(key any) any {
-	if key == (decisionKey{}) {
-		return c
-	}
-	return c.Context.Value(key)
+	return context.WithValue(ctx, decisionKey{}, d)
 }
 
 // DropFields drops the fields in which an upstream reports its own limits and which can be

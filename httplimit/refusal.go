@@ -26,35 +26,32 @@ func (l *Limiter) Take(h http.Header, r *http.Request) (
 		d, s = c.grant(true)
 		return d, s, nil
 	}
-	a := c.refusal(o)
-	if h != nil {
-		h.Set("Cache-Control", "no-store")
-	}
-	refusal = c.newRefusal(&a, o)
+	d, why := c.refusal(o)
+	refusal = c.complete(why, o)
 	c.end()
-	return a.decision, nil, refusal
+	return d, nil, refusal
 }
 
-func (c *call) newRefusal(a *answer, o outcome) *Refusal {
-	r := &Refusal{Status: a.status, Detail: a.detail, wait: tb.Never}
+// complete returns a refusal for the application, which answers the request.
+func (c *call) complete(r Refusal, o outcome) *Refusal {
+	if c.header != nil {
+		c.header.Set("Cache-Control", "no-store")
+	}
+	r.wait = tb.Never
 	switch o {
 	case failed:
 		r.wait = c.spread(failureRetry * time.Second)
 	case refused:
 		var longest time.Duration
-		r.Violations = c.violations()
-		for i := range r.Violations {
-			longest = max(longest, r.Violations[i].RetryAfter)
+		for e := range c.enforced() {
+			if e.refused {
+				r.Violations = append(r.Violations, Violation{e.toDecision(), c.keyParts(e.rule)})
+				longest = max(longest, e.decision.RetryAfter)
+			}
 		}
 		r.wait = c.spread(longest)
 	}
-	return r
-}
-
-// serveRefusal lets the application answer a request that is not granted.
-func (c *call) serveRefusal(a *answer, o outcome) {
-	c.header.Set("Cache-Control", "no-store")
-	c.l.answer(c.w, c.r, c.newRefusal(a, o))
+	return &r
 }
 
 // spread returns a wait with the jitter of this client. It is tb.Never if no Duration can hold it.
@@ -66,25 +63,10 @@ func (c *call) spread(wait time.Duration) time.Duration {
 	return retry
 }
 
-func (c *call) violations() (all []Violation) {
-	for e := range c.enforced() {
-		if e.refused {
-			all = append(all, Violation{e.toDecision(), c.keyParts(e.rule)})
-		}
-	}
-	return all
-}
-
-// answer is the response to a request that is not granted, without its fields.
-type answer struct {
-	decision Decision // of the binding rule, or zero
-	status   int
-	detail   string
-}
-
-// refusal returns the answer to a request with this outcome, sets the fields of the response, and
+// refusal returns the decision of the binding rule, or the zero Decision, and why a request with
+// this outcome is not granted, without Violations and wait. It sets the fields of the response, and
 // runs the hook Refused.
-func (c *call) refusal(o outcome) answer {
+func (c *call) refusal(o outcome) (Decision, Refusal) {
 	switch o {
 	case refused:
 		return c.refuse()
@@ -98,7 +80,7 @@ func (c *call) refusal(o outcome) answer {
 
 // refuse is refusal for a request for which a bucket has too few tokens. The binding rule is the
 // one with the longest wait.
-func (c *call) refuse() answer {
+func (c *call) refuse() (Decision, Refusal) {
 	var binding *entry
 	longest := time.Duration(-1)
 	for e := range c.enforced() {
@@ -118,14 +100,13 @@ func (c *call) refuse() answer {
 	if binding.cost != binding.price.fallback {
 		detail = binding.detail(&binding.Rule, binding.cost)
 	}
-	return answer{binding.toDecision(), http.StatusTooManyRequests, detail}
+	return binding.toDecision(), Refusal{Status: http.StatusTooManyRequests, Detail: detail}
 }
 
 // reject is refusal for a request with a fault: a key is missing or repeated, or servers read its
 // path differently. The binding rule is the one with the fault.
-func (c *call) reject() answer {
+func (c *call) reject() (Decision, Refusal) {
 	e := c.firstFault()
-	e.decision = tb.Decision{RetryAfter: tb.Never}
 	c.runHook(c.l.hooks.Refused, e, nil)
 	detail := "Rule " + e.label + " needs " + e.faultyKey + "."
 	switch e.fault {
@@ -134,27 +115,29 @@ func (c *call) reject() answer {
 	case isUnclear:
 		detail = "Rule " + e.label + " needs a path that has one meaning."
 	}
-	return answer{e.toDecision(), http.StatusBadRequest, detail}
+	return e.toDecision(), Refusal{Status: http.StatusBadRequest, Detail: detail}
 }
 
 // fail is refusal for a request that the store could not decide.
-func (c *call) fail() answer {
+func (c *call) fail() (Decision, Refusal) {
 	if c.header != nil {
 		retry := strconv.FormatInt(c.retryAfter(failureRetry), 10)
 		c.header[fieldRetryAfter] = []string{retry}
 	}
-	return answer{
-		status: http.StatusServiceUnavailable, detail: "the rate limiter cannot decide",
+	return Decision{}, Refusal{
+		Status: http.StatusServiceUnavailable, Detail: "the rate limiter cannot decide",
 	}
 }
 
 // leave is refusal for a request that has ended while it waited.
-func (c *call) leave() answer {
+func (c *call) leave() (Decision, Refusal) {
 	if errors.Is(c.r.Context().Err(), context.DeadlineExceeded) { // of the application
-		return answer{
-			status: http.StatusServiceUnavailable,
-			detail: "The request has timed out before its tokens came.",
+		return Decision{}, Refusal{
+			Status: http.StatusServiceUnavailable,
+			Detail: "The request has timed out before its tokens came.",
 		}
 	}
-	return answer{status: statusClientGone, detail: "The request has ended before its tokens came."}
+	return Decision{}, Refusal{
+		Status: statusClientGone, Detail: "The request has ended before its tokens came.",
+	}
 }

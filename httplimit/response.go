@@ -175,19 +175,19 @@ func appendQuoted(b []byte, s string) []byte {
 
 // write writes the answer with a body after RFC 9457, and without one to a client that has
 // disconnected. Labels and names of keys are printable ASCII.
-func (c *call) write(a *answer) {
-	if a.status == statusClientGone {
-		c.w.WriteHeader(a.status)
+func (c *call) write(status int, detail string) {
+	if status == statusClientGone {
+		c.w.WriteHeader(status)
 		return
 	}
 	values := []string{"no-store", "application/problem+json"}
 	c.header["Cache-Control"], c.header["Content-Type"] = values[:1:1], values[1:]
-	c.w.WriteHeader(a.status)
+	c.w.WriteHeader(status)
 	if c.r.Method == http.MethodHead {
 		return
 	}
-	kind, title := "about:blank", http.StatusText(a.status)
-	switch a.status {
+	kind, title := "about:blank", http.StatusText(status)
+	switch status {
 	case http.StatusTooManyRequests:
 		kind, title = quotaExceeded, "Quota exceeded"
 	case http.StatusServiceUnavailable:
@@ -195,9 +195,9 @@ func (c *call) write(a *answer) {
 	}
 	b := append(append(c.text[:0], `{"type":"`...), kind...)
 	b = append(append(b, `","title":"`...), title...)
-	b = strconv.AppendInt(append(b, `","status":`...), int64(a.status), 10)
-	b = appendQuoted(append(b, `,"detail":`...), a.detail)
-	if a.status == http.StatusTooManyRequests {
+	b = strconv.AppendInt(append(b, `","status":`...), int64(status), 10)
+	b = appendQuoted(append(b, `,"detail":`...), detail)
+	if status == http.StatusTooManyRequests {
 		b = append(b, `,"violated-policies":`...)
 		separator := byte('[')
 		for e := range c.enforced() {

@@ -89,7 +89,7 @@ func (w *waits) sleep(ctx context.Context, d time.Duration) outcome {
 // not wait any longer, await gives its tokens back and returns refused. If the request has ended,
 // await gives its tokens back and returns gone.
 func (c *call) await() outcome {
-	c.runHook(c.l.hooks.Delayed, c.longestDelayed(), nil)
+	c.runHook(c.l.hooks.Delayed, c.slowest, nil)
 	if !c.l.waits.enter(c.policy.maxWaiting) { // other requests have come first
 		c.undo()
 		return refused
@@ -140,15 +140,6 @@ func (c *call) delayed() iter.Seq[*entry] {
 			}
 		}
 	}
-}
-
-func (c *call) longestDelayed() (longest *entry) {
-	for e := range c.delayed() {
-		if longest == nil || e.delay > longest.delay {
-			longest = e
-		}
-	}
-	return longest
 }
 
 // delayCounts counts the delays of a rule. There is one copy of it, because a processor that
