@@ -155,23 +155,21 @@ func (s *RuleSet) all(path string) iter.Seq2[*Rule, string] {
 	}
 }
 
-// labels returns the names under which clients see the rules of all sets and their parents, in
-// order: the name of the rule, after the name of its set if several sets have a rule of that name.
-func (p *Policy) labels() (all []string) {
-	var sets []string // of all
+// labels returns the function that makes the label of a rule or a parent, under which clients see
+// it: its name, after the name of its set if several sets have a rule of that name.
+func (p *Policy) labels() func(set, name string) string {
 	count := map[string]int{}
 	for i := range p.Sets {
 		for r := range p.Sets[i].All() {
 			for _, level := range r.levels() {
-				all, sets = append(all, level.Name), append(sets, p.Sets[i].Name)
 				count[level.Name]++
 			}
 		}
 	}
-	for i, name := range all {
+	return func(set, name string) string {
 		if count[name] > 1 {
-			all[i] = sets[i] + "/" + name
+			return set + "/" + name
 		}
+		return name
 	}
-	return all
 }

@@ -8,21 +8,15 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// successors yields each rule of p with the rule of before that has its id, or nil.
-func (p *compiled) successors(before *compiled) iter.Seq2[*rule, *rule] {
-	return func(yield func(*rule, *rule) bool) {
-		old := map[string]*rule{}
-		if before != nil {
-			for _, r := range before.rules {
-				old[r.id] = r
-			}
-		}
+// byID returns the rules of a policy by their ids. There are none if p is nil.
+func (p *compiled) byID() map[string]*rule {
+	all := map[string]*rule{}
+	if p != nil {
 		for _, r := range p.rules {
-			if !yield(r, old[r.id]) {
-				return
-			}
+			all[r.id] = r
 		}
 	}
+	return all
 }
 
 // inherit returns the state of r, which takes the place of old. It has the limits of old if it is
@@ -81,7 +75,9 @@ func (s *ruleState) copyBuckets(old *ruleState) error {
 func (p *compiled) setLimits(before *compiled) error {
 	var undo []func() error
 	var paused []*control
-	for r, old := range p.successors(before) {
+	olds := before.byID()
+	for _, r := range p.rules {
+		old := olds[r.id]
 		if old == nil || old.ruleState != r.ruleState {
 			continue
 		}

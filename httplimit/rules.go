@@ -62,6 +62,7 @@ type rule struct {
 type compilation struct {
 	l      *Limiter
 	policy *Policy
+	label  func(set, name string) string
 	errs   problems
 }
 
@@ -75,7 +76,9 @@ func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	for r, old := range out.successors(before) {
+	olds := before.byID()
+	for _, r := range out.rules {
+		old := olds[r.id]
 		var err error
 		if r.ruleState, err = l.inherit(r, old); err != nil {
 			return nil, fmt.Errorf("rule %q: %w", r.Name, err)
@@ -95,11 +98,10 @@ func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
 // arrange is compile without the states of the rules. It returns everything that is wrong with the
 // policy.
 func (l *Limiter) arrange(p *Policy) (*compiled, problems) {
-	b := &compilation{l: l, policy: p, errs: p.check()}
+	b := &compilation{l: l, policy: p, label: p.labels(), errs: p.check()}
 	out := &compiled{
 		unverifiedJWT: p.UnverifiedJWT, maxWaiting: int64(cmp.Or(p.MaxWaiting, DefaultMaxWaiting)),
 	}
-	labels := p.labels() // in the order in which the rules are made
 	for i := range p.Sets {
 		s := &p.Sets[i]
 		c := &set{Selector: s.Selector.normalize(l.foldPaths)}
@@ -107,7 +109,7 @@ func (l *Limiter) arrange(p *Policy) (*compiled, problems) {
 		fallbackAt := 0
 		for r, path := range s.all(p.setPath(i)) {
 			fallbackAt = len(rules)
-			rules = append(rules, b.newRules(s, r, path, labels[len(out.rules)+len(rules):])...)
+			rules = append(rules, b.newRules(s, r, path)...)
 		}
 		out.rules = append(out.rules, rules...) // a copy
 		isShadow := func(r *rule) bool { return r.Shadow }
@@ -128,8 +130,8 @@ func (l *Limiter) arrange(p *Policy) (*compiled, problems) {
 	return out, b.errs
 }
 
-// newRules makes a rule ready, and the rules of its parents, which clients see by these labels.
-func (b *compilation) newRules(s *RuleSet, r *Rule, path string, labels []string) (all []*rule) {
+// newRules makes a rule ready, and the rules of its parents.
+func (b *compilation) newRules(s *RuleSet, r *Rule, path string) (all []*rule) {
 	var sources []source
 	for i, k := range r.Keys {
 		sources = append(sources, b.newSource(k, index(field(path, "limit_keys"), i)))
@@ -156,9 +158,9 @@ func (b *compilation) newRules(s *RuleSet, r *Rule, path string, labels []string
 			}
 		}
 		if c.Limit.Validate() == nil {
-			c.ruleText = newRuleText(labels[i], &c.Rule)
+			c.ruleText = newRuleText(b.label(s.Name, c.Name), &c.Rule)
 		}
-		b.addTiers(c, path, labels[i])
+		b.addTiers(c, path)
 		all = append(all, c)
 	}
 	return all

@@ -18,7 +18,7 @@ type tiers struct {
 }
 
 // addTiers makes the tiers of a rule ready, which clients see by the rule's label.
-func (b *compilation) addTiers(r *rule, path, label string) {
+func (b *compilation) addTiers(r *rule, path string) {
 	if len(r.Tiers.Limits) == 0 {
 		return
 	}
@@ -28,7 +28,7 @@ func (b *compilation) addTiers(r *rule, path, label string) {
 		t := *r
 		t.tiers, t.tierName, t.Limit = nil, name, r.Tiers.Limits[name]
 		if t.Limit.Validate() == nil {
-			t.ruleText = newRuleText(label, &t.Rule)
+			t.ruleText = newRuleText(r.label, &t.Rule)
 		}
 		if normalize := r.tiers.by.normalize; normalize != nil && normalize(name) != "" {
 			name = normalize(name)

@@ -115,12 +115,12 @@ var unreadLimit = tb.Limit{Capacity: -1}
 func (p *Policy) checkLabels(errs *problems) {
 	type owner struct{ set, rule, path string }
 	owners := map[string]owner{}
-	labels := p.labels()
+	labelOf := p.labels()
 	for i := range p.Sets {
 		for r, path := range p.Sets[i].all(p.setPath(i)) {
 			for _, level := range r.levels() {
-				label, own := labels[0], owner{p.Sets[i].Name, level.Name, path}
-				labels = labels[1:]
+				own := owner{p.Sets[i].Name, level.Name, path}
+				label := labelOf(own.set, own.rule)
 				other, taken := owners[label]
 				if taken && (other.set != own.set || other.rule != own.rule) {
 					errs.add(field(path, "name"), "must be different: clients would see %q"+
