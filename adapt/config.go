@@ -59,14 +59,6 @@ func (c Config) Validate() error {
 	return c.limit(c.Max).Validate()
 }
 
-// start returns the first rate.
-func (c Config) start() float64 {
-	if c.Start == 0 {
-		return c.Max
-	}
-	return c.Start
-}
-
 // limit returns the limit with the given rate.
 func (c Config) limit(rate float64) tb.Limit {
 	return tb.Limit{

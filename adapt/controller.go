@@ -58,16 +58,16 @@ func New(limiter Limiter, c Config) (*Controller, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	if err := limiter.SetLimit(c.limit(c.start())); err != nil {
-		return nil, err
-	}
 	ctl := &Controller{config: c, limiter: limiter}
 	ctl.law = newLaw(&ctl.config)
+	if err := limiter.SetLimit(c.limit(ctl.law.rate)); err != nil {
+		return nil, err
+	}
 	ctl.start = time.Now()
 	if c.Now != nil {
 		ctl.start = c.Now()
 	}
-	ctl.rate.Store(math.Float64bits(c.start()))
+	ctl.rate.Store(math.Float64bits(ctl.law.rate))
 	return ctl, nil
 }
 

@@ -1,6 +1,7 @@
 package adapt
 
 import (
+	"cmp"
 	"math"
 	"time"
 )
@@ -67,7 +68,7 @@ func newLaw(c *Config) *law {
 		config:   c,
 		pace:     pace,
 		gain:     min(0.4, cutGain*c.TargetP99.Seconds()/pace.Seconds()),
-		rate:     c.start(),
+		rate:     cmp.Or(c.Start, c.Max),
 		growth:   firstGrowth,
 		estimate: estimate{target: c.TargetP99, period: longest * pace},
 	}
