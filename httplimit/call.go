@@ -96,9 +96,6 @@ func (c *call) clientText() string {
 	return ""
 }
 
-// network returns the network of the client, whose addresses share a bucket.
-func (c *call) network() netip.Addr { return c.l.address.Network(c.client()) }
-
 func (c *call) claim(name string) any {
 	if !c.hasClaims {
 		c.hasClaims = true
@@ -158,7 +155,9 @@ func (c *call) decide() outcome {
 		for e := range c.enforced() {
 			if e.refused {
 				c.count(e).refused.Add(1)
-				e.observeRefusal()
+				if e.control != nil {
+					e.control.Refused()
+				}
 			}
 		}
 		return refused
@@ -209,7 +208,11 @@ func (c *call) take() (allowed bool, err error) {
 		}
 		c.charges = append(c.charges, charge)
 	}
-	if allowed, err = c.takeAll(); err != nil {
+	if len(c.charges) == 0 {
+		return true, nil
+	}
+	c.decisions, allowed, err = c.l.store.TakeAll(c.r.Context(), c.now, c.charges, c.decisions)
+	if err != nil {
 		return false, err
 	}
 	i := 0

@@ -114,25 +114,6 @@ func (c *control) start(r *rule) {
 	c.phase = running
 }
 
-// observeRefusal reports to an adaptive rule that it has refused a request.
-func (e *entry) observeRefusal() {
-	if e.control != nil {
-		e.control.Refused()
-	}
-}
-
-// beginFlights reports a granted request to the adaptive rules that have granted it.
-func (c *call) beginFlights() (flights []adapt.Request) {
-	for i := range c.entries {
-		e := &c.entries[i]
-		if e.control == nil || !c.hasTaken(e) {
-			continue
-		}
-		flights = append(flights, e.control.Begin())
-	}
-	return flights
-}
-
 // observe reports the header of the response to the adaptive rules. Only the first call has an
 // effect.
 func (s *Settlement) observe(status int, h http.Header) {

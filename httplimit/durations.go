@@ -65,7 +65,7 @@ func (c *call) retryAfter(base int64) int64 {
 			break
 		}
 	}
-	a := c.network().As16()
+	a := c.l.address.Network(c.client()).As16()
 	h := hash.Add(hash.Empty, c.policy.shared)
 	h = hash.Add(h, subject)
 	h = hash.Add(h, a[:])

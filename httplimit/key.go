@@ -119,17 +119,13 @@ const maxPart = 128
 // store. A part without a value is empty. It reports what keeps a rule from having the key.
 func (s *source) appendPart(key []byte, c *call, asText bool) ([]byte, fault) {
 	if s.address { // never missing: an unknown address is a value, too
-		switch n := s.networks.Network(c.client()); {
-		case asText:
+		n := s.networks.Network(c.client())
+		if asText {
 			return s.networks.AppendNetwork(key, n), noFault
-		case n.Is4():
-			a := n.As4()
-			return compositekey.Append(key, a[:]), noFault
-		case n.Is6():
-			a := n.As16()
-			return compositekey.Append(key, a[:]), noFault
 		}
-		return compositekey.Append(key, ""), noFault
+		var array [16]byte
+		bytes, _ := n.AppendBinary(array[:0]) // which returns no error
+		return compositekey.Append(key, bytes), noFault
 	}
 	v, repeated := s.keyValue(c)
 	f := noFault

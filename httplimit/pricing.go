@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -35,7 +36,7 @@ func newPricing(c Cost) pricing {
 		name = http.CanonicalHeaderKey(name)
 		p.texts = func(c *call) []string { return listed(c.l.header(c.r, name)) }
 	case "query":
-		p.texts = func(c *call) []string { return queryValues(c.r.URL.RawQuery, name) }
+		p.texts = func(c *call) []string { return slices.Collect(inQuery(c.r.URL.RawQuery, name)) }
 	}
 	return p
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // problems collects everything that is wrong with a policy. Each problem is the path of a field,
@@ -11,14 +12,7 @@ import (
 type problems []error
 
 func (p *problems) add(path, format string, args ...any) {
-	*p = append(*p, errors.New(join(path, fmt.Sprintf(format, args...))))
-}
-
-func join(path, text string) string {
-	if path == "" {
-		return text
-	}
-	return path + " " + text
+	*p = append(*p, errors.New(strings.TrimPrefix(path+" "+fmt.Sprintf(format, args...), " ")))
 }
 
 func field(path, name string) string {

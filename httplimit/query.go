@@ -3,7 +3,6 @@ package httplimit
 import (
 	"iter"
 	"net/url"
-	"slices"
 	"strings"
 )
 
@@ -18,9 +17,6 @@ func queryValue(query, name string) (value string, n int) {
 	}
 	return value, n
 }
-
-// queryValues returns the values of name in a query string.
-func queryValues(query, name string) []string { return slices.Collect(inQuery(query, name)) }
 
 // inQuery yields the values of name in a query string. It reads as url.ParseQuery does, but makes
 // no map, and no string unless something is escaped.

@@ -34,15 +34,15 @@ func (c *call) newSettlement(observed bool) *Settlement {
 		return nil
 	}
 	var parts []part
+	var flights []adapt.Request
 	for i := range c.entries {
 		e := &c.entries[i]
 		if p := &e.price; p.hidden || p.inResponse && c.hasTaken(e) {
 			parts = append(parts, part{entry: e})
 		}
-	}
-	var flights []adapt.Request
-	if adapts {
-		flights = c.beginFlights()
+		if adapts && e.control != nil && c.hasTaken(e) {
+			flights = append(flights, e.control.Begin())
+		}
 	}
 	if parts == nil && flights == nil {
 		return nil

@@ -76,7 +76,10 @@ func (m *meter) WriteHeader(status int) {
 func (m *meter) Write(b []byte) (int, error) {
 	m.s.ReadHeader(m.Header())
 	n, err := m.ResponseWriter.Write(b)
-	m.s.addBody(b[:n])
+	m.s.bytes += int64(n)
+	if m.s.usage != nil {
+		_, _ = m.s.usage.Write(b[:n])
+	}
 	return n, err
 }
 
@@ -125,14 +128,6 @@ func (r readerFrom) ReadFrom(src io.Reader) (int64, error) {
 	n, err := r.ResponseWriter.(io.ReaderFrom).ReadFrom(src)
 	r.s.bytes += n
 	return n, err
-}
-
-// addBody counts bytes of the body, and passes them to the reader of the usage.
-func (s *Settlement) addBody(b []byte) {
-	s.bytes += int64(len(b))
-	if s.usage != nil {
-		_, _ = s.usage.Write(b)
-	}
 }
 
 // ignoringErrors is a writer that a response does not depend on.

@@ -101,15 +101,6 @@ func (c *call) prepare(e *entry) (charge tb.Charge, err error) {
 	return charge, nil
 }
 
-// takeAll takes all charges, or none.
-func (c *call) takeAll() (allowed bool, err error) {
-	if len(c.charges) == 0 {
-		return true, nil
-	}
-	c.decisions, allowed, err = c.l.store.TakeAll(c.r.Context(), c.now, c.charges, c.decisions)
-	return allowed, err
-}
-
 // remote is a Store that may be late. A client cannot make it fail.
 type remote struct {
 	Store

@@ -2,7 +2,6 @@ package httplimit
 
 import (
 	"context"
-	"iter"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -95,17 +94,20 @@ func (c *call) await() outcome {
 		return refused
 	}
 	defer c.l.waits.leave()
-	for e := range c.delayed() {
-		e.delays.waiting.Add(1)
-		defer e.delays.waiting.Add(-1)
+	for e := range c.enforced() {
+		if e.delay > 0 {
+			e.delays.waiting.Add(1)
+			defer e.delays.waiting.Add(-1)
+		}
 	}
 	o := c.l.waits.sleep(c.r.Context(), c.delay-c.l.clock().Sub(c.now))
 	c.now = c.l.clock()
-	for e := range c.delayed() {
-		switch o {
-		case granted:
+	for e := range c.enforced() {
+		switch {
+		case e.delay == 0:
+		case o == granted:
 			e.delays.add(e.delay)
-		case gone:
+		case o == gone:
 			e.delays.hungUp.Add(1)
 		}
 	}
@@ -127,17 +129,6 @@ func (c *call) undo() {
 			_ = e.charge.Settle(0) // a store that fails gives nothing back
 		default:
 			e.charge.Cancel()
-		}
-	}
-}
-
-// delayed yields the entries whose rules make the request wait.
-func (c *call) delayed() iter.Seq[*entry] {
-	return func(yield func(*entry) bool) {
-		for e := range c.enforced() {
-			if e.delay > 0 && !yield(e) {
-				return
-			}
 		}
 	}
 }

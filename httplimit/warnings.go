@@ -37,10 +37,11 @@ func (w *warner) set(s *RuleSet, path string) {
 	if rules > 0 && !anyEnforced {
 		w.add(field(path, "rules"), "limit nothing, because all are shadow rules")
 	}
-	if anyEnforced && !w.policy.boundsElsewhere(s) {
+	bounded := w.policy.boundsElsewhere(s)
+	if anyEnforced && !bounded {
 		w.selector(&s.Selector, field(path, "selector"))
 	}
-	bounded := w.policy.bounds(s)
+	bounded = bounded || s.bounds()
 	for r, rulePath := range s.all(path) {
 		w.costs(r, field(rulePath, "algorithm_config"))
 		w.adaptive(s, r, rulePath)
@@ -74,11 +75,6 @@ func (w *warner) selector(s *Selector, path string) {
 	}
 }
 
-// bounds reports whether a rule limits all requests of a set, whatever a client sends.
-func (p *Policy) bounds(s *RuleSet) bool {
-	return s.bounds() || p.boundsElsewhere(s)
-}
-
 // boundsElsewhere reports whether a rule of another set limits all requests.
 func (p *Policy) boundsElsewhere(s *RuleSet) bool {
 	for i := range p.Sets {
@@ -94,6 +90,7 @@ func (s *Selector) isEverything() bool {
 		(s.PathExact == "" && s.PathPrefix == "" || s.PathPrefix == "/")
 }
 
+// bounds reports whether a rule limits all requests of the set, whatever a client sends.
 func (s *RuleSet) bounds() bool {
 	for i := range s.Rules {
 		r := &s.Rules[i]
