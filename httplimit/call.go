@@ -279,7 +279,11 @@ func (c *call) runHook(hook func(*http.Request, Event), e *entry, err error) {
 	}
 }
 
+// toDecision returns the decision of a rule, or the zero Decision if e is nil.
 func (e *entry) toDecision() Decision {
+	if e == nil {
+		return Decision{}
+	}
 	return Decision{
 		Decision: e.decision, Rule: e.label, Limit: e.Limit, Cost: e.cost, Delay: e.delay,
 	}

@@ -62,12 +62,13 @@ func (l *Limiter) Admit(w http.ResponseWriter, r *http.Request) (
 func (c *call) admit(w http.ResponseWriter, observed bool) (d Decision, s *Settlement, ok bool) {
 	c.w, c.header = w, w.Header()
 	if o := c.decide(); o != granted {
-		d, why := c.refusal(o)
-		if c.l.answer != nil && why.Status != statusClientGone {
-			c.l.answer(c.w, c.r, c.complete(why, o))
+		binding, status, detail := c.refusal(o)
+		if c.l.answer != nil && status != statusClientGone {
+			c.l.answer(c.w, c.r, c.newRefusal(o, status, detail))
 		} else {
-			c.write(why.Status, why.Detail)
+			c.write(status, detail)
 		}
+		d = binding.toDecision()
 		c.end()
 		return d, nil, false
 	}

@@ -26,18 +26,19 @@ func (l *Limiter) Take(h http.Header, r *http.Request) (
 		d, s = c.grant(true)
 		return d, s, nil
 	}
-	d, why := c.refusal(o)
-	refusal = c.complete(why, o)
+	binding, status, detail := c.refusal(o)
+	refusal = c.newRefusal(o, status, detail)
+	d = binding.toDecision()
 	c.end()
 	return d, nil, refusal
 }
 
-// complete returns a refusal for the application, which answers the request.
-func (c *call) complete(r Refusal, o outcome) *Refusal {
+// newRefusal returns a refusal for the application, which answers the request.
+func (c *call) newRefusal(o outcome, status int, detail string) *Refusal {
 	if c.header != nil {
 		c.header.Set("Cache-Control", "no-store")
 	}
-	r.wait = tb.Never
+	r := &Refusal{Status: status, Detail: detail, wait: tb.Never}
 	switch o {
 	case failed:
 		r.wait = c.spread(failureRetry * time.Second)
@@ -51,7 +52,7 @@ func (c *call) complete(r Refusal, o outcome) *Refusal {
 		}
 		r.wait = c.spread(longest)
 	}
-	return &r
+	return r
 }
 
 // spread returns a wait with the jitter of this client. It is tb.Never if no Duration can hold it.
@@ -63,10 +64,9 @@ func (c *call) spread(wait time.Duration) time.Duration {
 	return retry
 }
 
-// refusal returns the decision of the binding rule, or the zero Decision, and why a request with
-// this outcome is not granted, without Violations and wait. It sets the fields of the response, and
-// runs the hook Refused.
-func (c *call) refusal(o outcome) (Decision, Refusal) {
+// refusal returns the binding rule, or nil, and what the client is told about a request with this
+// outcome. It sets the fields of the response, and runs the hook Refused.
+func (c *call) refusal(o outcome) (binding *entry, status int, detail string) {
 	switch o {
 	case refused:
 		return c.refuse()
@@ -80,8 +80,7 @@ func (c *call) refusal(o outcome) (Decision, Refusal) {
 
 // refuse is refusal for a request for which a bucket has too few tokens. The binding rule is the
 // one with the longest wait.
-func (c *call) refuse() (Decision, Refusal) {
-	var binding *entry
+func (c *call) refuse() (binding *entry, status int, detail string) {
 	longest := time.Duration(-1)
 	for e := range c.enforced() {
 		if !e.refused {
@@ -96,48 +95,41 @@ func (c *call) refuse() (Decision, Refusal) {
 	}
 	c.runHook(c.l.hooks.Refused, binding, nil)
 
-	detail := binding.usualDetail
+	detail = binding.usualDetail
 	if binding.cost != binding.price.fallback {
 		detail = binding.detail(&binding.Rule, binding.cost)
 	}
-	return binding.toDecision(), Refusal{Status: http.StatusTooManyRequests, Detail: detail}
+	return binding, http.StatusTooManyRequests, detail
 }
 
 // reject is refusal for a request with a fault: a key is missing or repeated, or servers read its
 // path differently. The binding rule is the one with the fault.
-func (c *call) reject() (Decision, Refusal) {
+func (c *call) reject() (binding *entry, status int, detail string) {
 	e := c.firstFault()
 	c.runHook(c.l.hooks.Refused, e, nil)
-	detail := "Rule " + e.label + " needs " + e.faultyKey + "."
+	detail = "Rule " + e.label + " needs " + e.faultyKey + "."
 	switch e.fault {
 	case isRepeated:
 		detail = "Rule " + e.label + " needs " + e.faultyKey + " once. It is there more than once."
 	case isUnclear:
 		detail = "Rule " + e.label + " needs a path that has one meaning."
 	}
-	return e.toDecision(), Refusal{Status: http.StatusBadRequest, Detail: detail}
+	return e, http.StatusBadRequest, detail
 }
 
 // fail is refusal for a request that the store could not decide.
-func (c *call) fail() (Decision, Refusal) {
+func (c *call) fail() (binding *entry, status int, detail string) {
 	if c.header != nil {
 		retry := strconv.FormatInt(c.retryAfter(failureRetry), 10)
 		c.header[fieldRetryAfter] = []string{retry}
 	}
-	return Decision{}, Refusal{
-		Status: http.StatusServiceUnavailable, Detail: "the rate limiter cannot decide",
-	}
+	return nil, http.StatusServiceUnavailable, "the rate limiter cannot decide"
 }
 
 // leave is refusal for a request that has ended while it waited.
-func (c *call) leave() (Decision, Refusal) {
+func (c *call) leave() (binding *entry, status int, detail string) {
 	if errors.Is(c.r.Context().Err(), context.DeadlineExceeded) { // of the application
-		return Decision{}, Refusal{
-			Status: http.StatusServiceUnavailable,
-			Detail: "The request has timed out before its tokens came.",
-		}
+		return nil, http.StatusServiceUnavailable, "The request has timed out before its tokens came."
 	}
-	return Decision{}, Refusal{
-		Status: statusClientGone, Detail: "The request has ended before its tokens came.",
-	}
+	return nil, statusClientGone, "The request has ended before its tokens came."
 }
