@@ -68,16 +68,16 @@ func (c *control) SetLimit(limit tb.Limit) error {
 	if err := c.limiter.SetLimit(limit); err != nil {
 		return err
 	}
-	c.setCurrent(limit)
+	c.setCurrent(c.current.Load(), limit)
 	return nil
 }
 
 // setCurrent makes the rule with the limit the current one.
-func (c *control) setCurrent(limit tb.Limit) {
-	r := *c.current.Load()
-	r.Limit = limit
-	r.ruleText = newRuleText(r.label, &r.Rule)
-	c.current.Store(&r)
+func (c *control) setCurrent(r *rule, limit tb.Limit) {
+	next := *r
+	next.Limit = limit
+	next.ruleText = newRuleText(next.label, &next.Rule)
+	c.current.Store(&next)
 }
 
 // setPhase stops the control, or lets it go on.
@@ -108,9 +108,7 @@ func (p *compiled) startControls() {
 func (c *control) start(r *rule) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	limit := c.current.Load().Limit
-	c.current.Store(r)
-	c.setCurrent(limit)
+	c.setCurrent(r, c.current.Load().Limit)
 	c.phase = running
 }
 

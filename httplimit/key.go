@@ -54,10 +54,7 @@ func (b *compilation) newSource(name, path string) source {
 		s.value, s.normalize = headerValue(part), normalizer(part)
 		s.matcher = func(want string) func(string) bool { return matcher(part, want) }
 	case kind == "query" && part != "":
-		s.value = func(c *call) (string, bool) {
-			v, n := queryValue(c.r.URL.RawQuery, part)
-			return v, n > 1
-		}
+		s.value = func(c *call) (string, bool) { return queryValue(c.r.URL.RawQuery, part) }
 	case kind == "jwt" && part != "":
 		if b.l.withoutClaims && !b.policy.UnverifiedJWT {
 			b.errs.add(path, `needs claims, which only "jwt": "unverified" supplies here (got %q)`, name)

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// queryValue returns the first value of name in a query string, and how many values there are,
-// counting up to two.
-func queryValue(query, name string) (value string, n int) {
+// queryValue returns the first value of name in a query string, and whether there are more.
+func queryValue(query, name string) (value string, repeated bool) {
+	n := 0
 	for v := range inQuery(query, name) {
 		if n++; n == 2 {
-			break
+			return value, true
 		}
 		value = v
 	}
-	return value, n
+	return value, false
 }
 
 // inQuery yields the values of name in a query string. It reads as url.ParseQuery does, but makes
