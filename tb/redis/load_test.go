@@ -139,10 +139,9 @@ func wantPrompt(t *testing.T, l *Limiter, all results) {
 func taken(t *testing.T, c rueidis.Client, l *Limiter) (n int64) {
 	t.Helper()
 	l.Close()
-	same := Option{func(s *settings) error {
+	same := Option{set: func(s *settings) {
 		*s = l.settings
 		s.timeout = patient
-		return nil
 	}}
 	reader := newLimiter(t, c, ample, same)
 	reader.layout.Store(l.layout.Load())

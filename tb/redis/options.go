@@ -11,7 +11,10 @@ import (
 )
 
 // Option configures a limiter: see the functions that return one.
-type Option struct{ set func(*settings) error }
+type Option struct {
+	set   func(*settings)
+	wrong error // a *tb.ConfigError if the value is out of range, otherwise nil
+}
 
 type settings struct {
 	prefix  string
@@ -31,39 +34,32 @@ type settings struct {
 // contain a brace. Limiters with the same prefix share their buckets, also if their limits differ:
 // see Limits in the package documentation.
 func WithPrefix(prefix string) Option {
-	return Option{func(s *settings) error {
-		if strings.ContainsAny(prefix, "{}") {
-			return &tb.ConfigError{Field: "WithPrefix", Value: prefix, Range: "a text without braces"}
-		}
-		s.prefix = prefix
-		return nil
-	}}
+	if strings.ContainsAny(prefix, "{}") {
+		return Option{wrong: &tb.ConfigError{
+			Field: "WithPrefix", Value: prefix, Range: "a text without braces",
+		}}
+	}
+	return Option{set: func(s *settings) { s.prefix = prefix }}
 }
 
 // WithTag sets the hash tag of a key, which decides its slot in a Redis Cluster. The default is the
 // key itself. The tag ends before its first "}". If it is empty, the whole key decides. tag must
 // return the same tag for a key in all processes, and be safe for concurrent use.
 func WithTag(tag func(key string) string) Option {
-	return Option{func(s *settings) error {
-		if tag == nil {
-			return &tb.ConfigError{Field: "WithTag", Value: "nil", Range: "a function"}
-		}
-		s.tag = tag
-		return nil
-	}}
+	if tag == nil {
+		return Option{wrong: &tb.ConfigError{Field: "WithTag", Value: "nil", Range: "a function"}}
+	}
+	return Option{set: func(s *settings) { s.tag = tag }}
 }
 
 // WithTimeout sets the longest time that a call takes, at least 1 ms. The default is 50 ms, for a
 // server up to 20 ms away: a call may take two round trips, one of which it waits for another call
 // on its key. The deadline of a call's context ends the call too.
 func WithTimeout(d time.Duration) Option {
-	return Option{func(s *settings) error {
-		if d < time.Millisecond {
-			return &tb.ConfigError{Field: "WithTimeout", Value: d, Range: "at least 1ms"}
-		}
-		s.timeout = d
-		return nil
-	}}
+	if d < time.Millisecond {
+		return Option{wrong: &tb.ConfigError{Field: "WithTimeout", Value: d, Range: "at least 1ms"}}
+	}
+	return Option{set: func(s *settings) { s.timeout = d }}
 }
 
 // WithLease lets the limiter take tokens ahead, and grant calls from them for h by itself. It
@@ -83,13 +79,10 @@ func WithTimeout(d time.Duration) Option {
 // the bound of the others, at most what the greatest rate supplies in h. If a machine is suspended
 // and its monotonic clock stands still, its leases end later.
 func WithLease(h time.Duration) Option {
-	return Option{func(s *settings) error {
-		if h < time.Millisecond {
-			return &tb.ConfigError{Field: "WithLease", Value: h, Range: "at least 1ms"}
-		}
-		s.lease = h
-		return nil
-	}}
+	if h < time.Millisecond {
+		return Option{wrong: &tb.ConfigError{Field: "WithLease", Value: h, Range: "at least 1ms"}}
+	}
+	return Option{set: func(s *settings) { s.lease = h }}
 }
 
 // WithMaxDenial sets for how long after a reply the limiter refuses calls by itself, if the reply
@@ -100,51 +93,36 @@ func WithLease(h time.Duration) Option {
 // lease, or has another limit; the server has lost it; or the server's clock was set forward. It
 // sees what it resets and gives back itself. It remembers the buckets of 65,536 keys.
 func WithMaxDenial(d time.Duration) Option {
-	return Option{func(s *settings) error {
-		if d < 0 {
-			return &tb.ConfigError{Field: "WithMaxDenial", Value: d, Range: "0 or more"}
-		}
-		s.denial = d
-		return nil
-	}}
+	if d < 0 {
+		return Option{wrong: &tb.ConfigError{Field: "WithMaxDenial", Value: d, Range: "0 or more"}}
+	}
+	return Option{set: func(s *settings) { s.denial = d }}
 }
 
 // WithPolicy sets what decides a call that the server does not decide: because it does not answer,
 // or answers with an error, or because the limiter has stopped asking it. The default is Refuse. A
 // call whose context was cancelled is refused in any case.
 func WithPolicy(p Policy) Option {
-	return Option{func(s *settings) error {
-		s.policy = p
-		return nil
-	}}
+	return Option{set: func(s *settings) { s.policy = p }}
 }
 
 // OnDegraded sets a function that is called after each decision of the failure policy, in the
 // goroutine of the caller. It must be safe for concurrent use.
 func OnDegraded(f func(key string, o Outcome)) Option {
-	return Option{func(s *settings) error {
-		s.onDegraded = f
-		return nil
-	}}
+	return Option{set: func(s *settings) { s.onDegraded = f }}
 }
 
 // WithLogger sets a logger that records when the breaker opens, as a warning with the cause, and
 // when it closes again. It records nothing of a single call.
 func WithLogger(l *slog.Logger) Option {
-	return Option{func(s *settings) error {
-		s.logger = l
-		return nil
-	}}
+	return Option{set: func(s *settings) { s.logger = l }}
 }
 
 // WithoutBatching makes a round trip for each call. By default, calls that meet share commands: see
 // the package comment. Without batching, a local refusal may not know the latest grants of this
 // limiter, so its RetryAfter may be too short.
 func WithoutBatching() Option {
-	return Option{func(s *settings) error {
-		s.alone = true
-		return nil
-	}}
+	return Option{set: func(s *settings) { s.alone = true }}
 }
 
 func apply(opts []Option) (settings, error) {
@@ -153,10 +131,11 @@ func apply(opts []Option) (settings, error) {
 		link: newLink(),
 	}
 	for _, o := range opts {
+		if o.wrong != nil {
+			return settings{}, o.wrong
+		}
 		if o.set != nil { // not the zero Option
-			if err := o.set(&s); err != nil {
-				return settings{}, err
-			}
+			o.set(&s)
 		}
 	}
 	return s, nil

@@ -23,10 +23,7 @@ type Store struct {
 // option sets another, so that the caller of TakeAll decides. NewStore sends nothing to Redis.
 func NewStore(client rueidis.Client, opts ...Option) (*Store, error) {
 	shared := newLink()
-	opts = append([]Option{WithPolicy(Fail), {func(s *settings) error {
-		s.link = shared
-		return nil
-	}}}, opts...)
+	opts = append([]Option{WithPolicy(Fail), {set: func(s *settings) { s.link = shared }}}, opts...)
 	s, err := apply(opts)
 	return &Store{client, s.prefix, opts}, err
 }
