@@ -23,8 +23,13 @@ func TestReleasedModulesAreUsable(t *testing.T) {
 	r.run("git", "remote", "remove", "origin")
 	root, _, _ := strings.Cut(r.run("go", "list", "-m"), "\n")
 	r.run("scripts/release", "v0.1.0")
-	if bill := r.run("cat", "dist/v0.1.0/tb.cdx.json"); !strings.Contains(bill, "cmd@v0.1.0") {
+	bill := r.run("cat", "dist/v0.1.0/windows-arm64/tb.exe.cdx.json")
+	if !strings.Contains(bill, "cmd@v0.1.0") {
 		t.Errorf("the bill of materials is of another version:\n%.1000s", bill)
+	}
+	files := r.run("env", "-C", "dist/v0.1.0", "sha256sum", "--check", "SHA256SUMS")
+	if n := strings.Count(files, ": OK"); n != 6*3*2 {
+		t.Errorf("%d files, want three programs and their bills for six platforms:\n%s", n, files)
 	}
 	tags := strings.Fields(r.run("git", "tag", "--points-at", "HEAD^"))
 	if !slices.Contains(tags, "v0.1.0") || !slices.Contains(tags, "cmd/v0.1.0") ||
