@@ -132,18 +132,16 @@ func ExampleLimiter_MessageServerInterceptor() {
 }
 
 func ExampleUnaryClientInterceptor() {
-	limiter, err := ratelimit.New[string](ratelimit.Limit{Capacity: 1, Tokens: 100, Per: time.Second})
-	if err != nil {
-		panic(err)
-	}
 	// A bucket for each method: calls of a method start 10 ms apart.
+	limiter := ratelimit.NewTokenBucket(1, 100)
 	wait := func(ctx context.Context, _ *grpc.ClientConn, method string) error {
 		return limiter.Wait(ctx, method, 1)
 	}
-	client, stop := connect(grpc.NewServer(),
+	options := []grpc.DialOption{ // of grpc.NewClient
 		grpc.WithChainUnaryInterceptor(grpclimit.UnaryClientInterceptor(wait)),
 		grpc.WithChainStreamInterceptor(grpclimit.StreamClientInterceptor(wait)),
-	)
+	}
+	client, stop := connect(grpc.NewServer(), options...)
 	defer stop()
 	for range 3 {
 		_, err := client.Check(context.Background(), &healthpb.HealthCheckRequest{})
