@@ -31,8 +31,8 @@ func (l *Limiter[K]) makeRoom(now uint64, spend bool) (until uint64, ok bool) {
 // If a reading from the future has set its time ahead of now, the supply until that time is
 // forgiven too, up to the capacity.
 func (l *Limiter[K]) evict(now uint64) {
-	b := heap.Pop(&l.order).(*bucket[K])
-	delete(l.buckets, b.key)
+	b := l.order[0]
+	l.remove(b)
 	l.earliest = max(l.earliest, min(now, b.full))
 	if b.full <= now {
 		l.stats.EvictedFull++
@@ -68,4 +68,9 @@ func (l *Limiter[K]) rank(b *bucket[K]) {
 	b.sequence = l.inserts
 	l.buckets[b.key] = b
 	heap.Push(&l.order, b)
+}
+
+func (l *Limiter[K]) remove(b *bucket[K]) {
+	delete(l.buckets, b.key)
+	heap.Remove(&l.order, b.index)
 }

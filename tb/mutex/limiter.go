@@ -143,6 +143,16 @@ func (l *Limiter[K]) Reset(key K) {
 	}
 }
 
+// Forget removes key from the table, as a store does whose keys expire. Its bucket is full when the
+// key comes back. tb/cas has no such method: it removes keys only to make room.
+func (l *Limiter[K]) Forget(key K) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if b, ok := l.buckets[key]; ok {
+		l.remove(b)
+	}
+}
+
 // Len returns the number of keys in the table, never more than MaxKeys.
 func (l *Limiter[K]) Len() int {
 	l.mu.Lock()

@@ -58,7 +58,7 @@ func (p *past) limiter() *mutex.TokenBucket {
 
 func (c historyCall) on(l *mutex.TokenBucket) tb.Decision {
 	if c.n == 0 {
-		l.Reset("a")
+		l.Forget("a")
 		return tb.Decision{}
 	}
 	d, _ := l.AllowAt(time.UnixMicro(int64(c.at)), "a", float64(c.n))

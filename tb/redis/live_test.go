@@ -251,7 +251,7 @@ func (b *liveBucket) take(ctx context.Context, rng *rand.Rand, tier int, sum *li
 // reset fills both buckets.
 func (b *liveBucket) reset(ctx context.Context) error {
 	_, err := b.exec(ctx, b.tier, item{kind: kindReset})
-	b.oracle.Reset("a")
+	b.oracle.Forget("a")
 	b.open, b.owed, b.converted = nil, false, false
 	return err
 }

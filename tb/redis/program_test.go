@@ -117,7 +117,7 @@ func newProgram(seed uint64) (*program, bool) {
 		if now >= latest && rng.IntN(6) == 0 { // own time in between is cut to µs
 			st.tier = rng.IntN(len(limits))
 			if level(tier).Full == 0 && st.tier != tier { // in Redis it may have no key
-				oracle.Reset("a")
+				oracle.Forget("a")
 				open = nil
 				st.reset = true
 			}

@@ -1,7 +1,6 @@
 package interleaving
 
 import (
-	"container/heap"
 	"context"
 	"iter"
 	"reflect"
@@ -66,22 +65,8 @@ func (r reference) makeRoom(t time.Time, key string, n int) (d tb.Decision, ok b
 		r.fresh = false
 		r.pause(inside)
 	}
-	r.remove(standIn)
+	r.Forget(standIn)
 	return d, true
-}
-
-// remove removes key if it is in the table.
-func (r reference) remove(key string) {
-	field := func(name string) reflect.Value {
-		f := reflect.ValueOf(r.TokenBucket).Elem().FieldByName(name)
-		return reflect.NewAt(f.Type(), f.Addr().UnsafePointer()).Elem()
-	}
-	buckets, k := field("buckets"), reflect.ValueOf(key)
-	if b := buckets.MapIndex(k); b.IsValid() {
-		i := b.Elem().FieldByName("index").Int()
-		heap.Remove(field("order").Addr().Interface().(heap.Interface), int(i))
-		buckets.SetMapIndex(k, reflect.Value{})
-	}
 }
 
 // charge is a charge on a bucket of the reference.
