@@ -130,6 +130,14 @@ var onTheMove = []scenario{
 		},
 	},
 	{
+		name: "RefuseNew, looks while idle keys make room", maxKeys: 2, overflow: tb.RefuseNew,
+		deep: true, before: []call{{take, "a", 0, 1}, {take, "b", 0, 1}},
+		threads: [][]call{
+			{{take, "c", 100, 4}},
+			{{peek, "d", 100, 0}, {peek, "a", 100, 0}},
+		},
+	},
+	{
 		name: "RefuseNew, looks at a reset", maxKeys: 1, overflow: tb.RefuseNew, deep: true, undone: true,
 		before: []call{{take, "a", 0, 4}},
 		threads: [][]call{
