@@ -135,4 +135,4 @@ func median(values []float64) benchmath.Summary {
 }
 
 // config returns the value of a configuration line.
-func (r *results) config(key string) string { return r.lines[0].GetConfig(key) }
+func (r *results) config(key string) string { return strings.TrimSpace(r.lines[0].GetConfig(key)) }
