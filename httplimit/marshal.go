@@ -102,7 +102,8 @@ func rateNumber(l tb.Limit) json.Number {
 	if l.Per <= 0 { // which is not valid
 		return "0"
 	}
-	rate := perSecond(l)
+	rate := big.NewRat(l.Tokens, int64(l.Per))
+	rate.Mul(rate, big.NewRat(int64(time.Second), 1))
 	if decimals, exact := rate.FloatPrec(); exact && decimals <= exactDecimals {
 		return json.Number(rate.FloatString(decimals))
 	}
@@ -112,11 +113,6 @@ func rateNumber(l tb.Limit) json.Number {
 		text = rate.FloatString(2 * exactDecimals)
 	}
 	return json.Number(text)
-}
-
-func perSecond(l tb.Limit) *big.Rat {
-	x := big.NewRat(l.Tokens, int64(l.Per))
-	return x.Mul(x, big.NewRat(int64(time.Second), 1))
 }
 
 // members are the fields of a JSON object, in their order.

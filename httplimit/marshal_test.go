@@ -3,6 +3,7 @@ package httplimit
 import (
 	"encoding/json"
 	"math"
+	"math/big"
 	"os"
 	"reflect"
 	"strings"
@@ -122,4 +123,10 @@ func TestMarshalPolicyWithAnyFraction(t *testing.T) {
 	if want, _ := perSecond(l).Float64(); got != want {
 		t.Errorf("%v tokens a second, want %v", got, want)
 	}
+}
+
+// perSecond returns the rate of a limit.
+func perSecond(l tb.Limit) *big.Rat {
+	x := big.NewRat(l.Tokens, int64(l.Per))
+	return x.Mul(x, big.NewRat(int64(time.Second), 1))
 }

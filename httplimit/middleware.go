@@ -101,21 +101,12 @@ func newContext(ctx context.Context, d Decision) context.Context {
 // stay. It is for ModifyResponse of an httputil.ReverseProxy behind Middleware, which would add the
 // upstream's fields to the limiter's.
 func DropFields(h http.Header) {
+	const legacy = "X-RateLimit-"
 	for name := range h {
-		if isSingleton(name) {
+		if strings.EqualFold(name, fieldLimit) || strings.EqualFold(name, fieldRemaining) ||
+			strings.EqualFold(name, fieldReset) ||
+			len(name) >= len(legacy) && strings.EqualFold(name[:len(legacy)], legacy) {
 			delete(h, name)
 		}
 	}
-}
-
-func isSingleton(name string) bool {
-	const legacy = "X-RateLimit-"
-	switch {
-	case len(name) < len(legacy): // the shortest of them
-		return false
-	case strings.EqualFold(name[:len(legacy)], legacy):
-		return true
-	}
-	return strings.EqualFold(name, fieldLimit) || strings.EqualFold(name, fieldRemaining) ||
-		strings.EqualFold(name, fieldReset)
 }
