@@ -42,6 +42,7 @@ type scenario struct {
 	setup
 	bucket   bool // the limiter is a cas.Bucket
 	edge     bool // the readings are near the end of a delta
+	resets   bool // the one key is reset: it is not promised when others evict a reset key
 	prologue []*request
 	requests [][]*request // by goroutine
 }
@@ -69,6 +70,7 @@ func newScenario(rng *rand.Rand, maxKeys int) *scenario {
 	if s.bucket {
 		keys = 1
 	}
+	s.resets = keys == 1 && !s.bucket
 	now := time.Duration(0)
 	inserted := rng.IntN(keys + 1)
 	for i := range inserted { // these keys are in the table, and some have few tokens left
@@ -122,7 +124,7 @@ func (s *scenario) request(rng *rand.Rand, now time.Duration, key string) *reque
 	case 3, 4, 5:
 		r.verb = peek
 	case 6:
-		if s.maxKeys > 3 && !s.bucket { // in a full table the rank of a reset key is not promised
+		if s.resets {
 			r.verb = reset
 		}
 	case 7: // an impossible cost, or 0
