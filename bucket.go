@@ -9,8 +9,8 @@ import (
 
 // Bucket is one token bucket without a key, to embed in a route or a connection. Use [NewBucket] to
 // make one: the zero Bucket has no limit, and a call on it panics. All methods are safe for
-// concurrent use. A call that takes or reads tokens takes no lock. Costs and refusals are those of a
-// [Limiter]. A Bucket takes about 370 bytes, and 770 after the first SetLimit.
+// concurrent use. A call that takes or reads tokens takes no lock. Costs and refusals are those of
+// a [Limiter]. A Bucket takes about 370 bytes, and 770 after the first SetLimit.
 type Bucket cas.Bucket
 
 // NewBucket returns a full bucket. The options about keys have no effect. It returns a *ConfigError
@@ -38,7 +38,9 @@ func (b *Bucket) Wait(ctx context.Context, cost float64) error {
 
 // Reserve takes a cost now and returns when its tokens may be used: see [Limiter.Reserve]. Its only
 // error is ErrInvalidCost.
-func (b *Bucket) Reserve(cost float64) (Reservation, error) { return (*cas.Bucket)(b).Reserve(cost) }
+func (b *Bucket) Reserve(cost float64) (Reservation, error) {
+	return (*cas.Bucket)(b).Reserve(cost)
+}
 
 // Charge returns a cost for [AllowAll] and [TakeAll]. It takes nothing and allocates nothing.
 func (b *Bucket) Charge(cost float64) (BucketCharge, error) { return (*cas.Bucket)(b).Charge(cost) }
@@ -51,8 +53,8 @@ func (b *Bucket) Level() Level { return (*cas.Bucket)(b).Level() }
 
 // AddAt puts a number of tokens into the bucket at t, a reading of its clock. They pay its debt
 // first, which moves the slots of reservations, and fill it up to its capacity. A negative number
-// takes tokens, also into a debt of up to 2³¹ tokens. AddAt does nothing if the number is NaN, or if
-// the debt would be paid only after the clock ends.
+// takes tokens, also into a debt of up to 2³¹ tokens. AddAt does nothing if the number is NaN, or
+// if the debt would be paid only after the clock ends.
 func (b *Bucket) AddAt(t time.Time, tokens float64) { (*cas.Bucket)(b).AddAt(t, tokens) }
 
 // SetLimit changes the limit. The bucket keeps its tokens, but not more than the new capacity, and

@@ -54,7 +54,9 @@ func newDetector(s Schema) (detector, error) {
 	d.parsers = slices.Concat([]namedParser{
 		{&clfParser{}, "Common Log Format"},
 		{&jsonParser{fields: newFields(s, jsonCandidates)}, "JSON lines"},
-	}, newPatternParsers(s.Extra), []namedParser{{&logfmtParser{newFields(s, jsonCandidates)}, "logfmt"}})
+	}, newPatternParsers(s.Extra), []namedParser{
+		{&logfmtParser{newFields(s, jsonCandidates)}, "logfmt"},
+	})
 	return d, nil
 }
 

@@ -53,8 +53,8 @@ func TestNearestFormat(t *testing.T) {
 		}
 	}
 	got := noFormat(t, "x", Schema{LogFormat: "[$msec] $remote_addr"})
-	want := `a.log: no valid line in 1; a.log:1: nearest is the given format: want "[" at the start: "x"` +
-		`; want lines of the given format`
+	want := `a.log: no valid line in 1; a.log:1: nearest is the given format: ` +
+		`want "[" at the start: "x"; want lines of the given format`
 	if got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
