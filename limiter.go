@@ -39,7 +39,7 @@ func New[K comparable](limit Limit, opts ...Option) (*Limiter[K], error) {
 }
 
 // NewTiered returns a limiter whose keys have different limits, in one table with one bound. limits
-// has the limit of each tier, at most 256. ChargeIn names the tier of a key. Other calls find the
+// has the limit of each tier, at most 65,536. ChargeIn names the tier of a key. Other calls find the
 // key in the tier of its bucket, and in tier 0 if it is not in the table. It returns a *ConfigError
 // as New does, and if the number of limits is out of range.
 func NewTiered[K comparable](limits []Limit, opts ...Option) (*Limiter[K], error) {
