@@ -164,7 +164,7 @@ func (l *Limiter) Peek(ctx context.Context, key string) (tb.Decision, error) {
 	return m.take(&s, m.scale), nil
 }
 
-// Level returns how full key's bucket is now. It takes nothing.
+// Level returns how full key's bucket is now. It takes nothing, and converts no bucket.
 func (l *Limiter) Level(ctx context.Context, key string) (tb.Level, error) {
 	m := l.layout.Load()
 	s, err := l.look(ctx, m, key, item{kind: kindLook})

@@ -32,7 +32,7 @@ type settings struct {
 
 // WithPrefix sets the text before the keys in Redis. The default is "tb:". A prefix must not
 // contain a brace. Limiters with the same prefix share their buckets, also if their limits differ:
-// see Limits in the package documentation.
+// see Limiter.SetLimit.
 func WithPrefix(prefix string) Option {
 	if strings.ContainsAny(prefix, "{}") {
 		return Option{wrong: &tb.ConfigError{
@@ -86,7 +86,9 @@ func WithLease(h time.Duration) Option {
 }
 
 // WithMaxDenial sets for how long after a reply the limiter refuses calls by itself, if the reply
-// shows that the bucket cannot pay them yet. The default is 1 s. Zero turns this off.
+// shows that the bucket cannot pay them yet. The default is 1 s. Zero turns this off. RetryAfter
+// and Remaining are what the server would return if no other process, and no TakeAll of several
+// buckets, had taken tokens since the reply.
 //
 // Within this time, the limiter does not see that a bucket has gained tokens other than by its
 // rate: another limiter has reset it, has given tokens back by a Cancel, by a Settle or from a
@@ -119,8 +121,9 @@ func WithLogger(l *slog.Logger) Option {
 }
 
 // WithoutBatching makes a round trip for each call. By default, calls that meet share commands: see
-// the package comment. Without batching, a local refusal may not know the latest grants of this
-// limiter, so its RetryAfter may be too short.
+// the package comment. A proxy that distributes the keys over several servers, and sends a script
+// to the server of its first key, needs this. Without batching, a local refusal may not know the
+// latest grants of this limiter, so its RetryAfter may be too short.
 func WithoutBatching() Option {
 	return Option{set: func(s *settings) { s.alone = true }}
 }
