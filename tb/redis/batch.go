@@ -33,7 +33,6 @@ type queue struct {
 	buckets   int
 	waiting   []*call // in the order in which they came
 	batched   []*call
-	next      *queue // that is ready
 }
 
 // pending has the calls that are not decided.
@@ -45,11 +44,11 @@ type pending struct {
 	starting bool              // a flush will soon take the queues that are ready
 	met      bool              // the last call but one had company
 
-	first, last    *queue // that are ready
-	oldest, newest *call
-	timer          *time.Timer // of the oldest call's timeout
-	watched        bool        // the timer runs
-	graced         bool        // for a time of grace
+	ready     []*queue    // in the order in which their calls came
+	undecided call        // the ends of the ring of calls whose timeout is watched
+	timer     *time.Timer // of the oldest call's timeout
+	watched   bool        // the timer runs
+	graced    bool        // for a time of grace
 }
 
 var (
@@ -82,7 +81,7 @@ func (l *shared) join(c *call) (alone bool, err error) {
 		if n == 1 && s.queues != nil {
 			s.queues[p.key] = q
 		}
-		s.makeReady(q)
+		s.ready = append(s.ready, q)
 		if started := l.begin(); started && !alone {
 			go l.flush()
 		} else {
@@ -160,7 +159,7 @@ func (l *shared) fill(b *batch) bool {
 	defer s.mu.Unlock()
 	for _, q := range b.queues {
 		if len(q.waiting) > 0 {
-			s.makeReady(q)
+			s.ready = append(s.ready, q)
 			continue
 		}
 		if s.queues[q.key] == q {
@@ -175,18 +174,21 @@ func (l *shared) fill(b *batch) bool {
 	if shares {
 		most = maxBuckets
 	}
-	for items, buckets := 0, 0; items < maxItems && buckets < most && s.first != nil; {
-		q := s.first
-		s.first, q.next = q.next, nil
+	items, buckets := 0, 0
+	for _, q := range s.ready {
+		if items >= maxItems || buckets >= most {
+			break
+		}
 		items += q.fill(maxItems - items)
 		buckets += q.buckets
 		b.queues = append(b.queues, q)
 	}
+	s.ready = slices.Delete(s.ready, 0, len(b.queues))
 	if len(b.queues) == 0 {
 		s.flushes--
 		return false
 	}
-	if s.first != nil && shares && l.begin() {
+	if len(s.ready) > 0 && shares && l.begin() {
 		go l.flush() // the client may not return in time
 	}
 	return true
@@ -211,14 +213,4 @@ func (q *queue) fill(most int) (items int) {
 	}
 	q.waiting = slices.Delete(q.waiting, 0, n)
 	return items
-}
-
-// makeReady is called with the lock held.
-func (s *pending) makeReady(q *queue) {
-	if s.first == nil {
-		s.first = q
-	} else {
-		s.last.next = q
-	}
-	s.last = q
 }

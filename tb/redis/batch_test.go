@@ -209,15 +209,15 @@ func TestCallsEndInAnyOrder(t *testing.T) {
 		}
 		for len(want) > 0 {
 			i := rng.IntN(len(want))
-			if c := want[i]; !s.end(c, left, nil) || s.end(c, decided, nil) || c.stage != left {
+			if c := want[i]; !c.end(left, nil) || c.end(decided, nil) || c.stage != left {
 				t.Fatal("a call does not end once")
 			}
 			want = slices.Delete(want, i, i+1)
 			var up, down []*call
-			for c := s.oldest; c != nil && len(up) < 5; c = c.newer {
+			for c := s.undecided.newer; c != &s.undecided && len(up) < 5; c = c.newer {
 				up = append(up, c)
 			}
-			for c := s.newest; c != nil && len(down) < 5; c = c.older {
+			for c := s.undecided.older; c != &s.undecided && len(down) < 5; c = c.older {
 				down = append(down, c)
 			}
 			slices.Reverse(down)
@@ -235,7 +235,7 @@ func (l *Limiter) filled(calls ...*call) *batch {
 		c.node, c.parts[0].limiter, c.parts[0].layout = &l.nodes[0], l.shared, l.layout.Load()
 		l.add(c)
 	}
-	l.pending.makeReady(&queue{
+	l.pending.ready = append(l.pending.ready, &queue{
 		node: &l.nodes[0], key: "a", name: l.name("a"), buckets: 1, waiting: slices.Clone(calls),
 	})
 	l.pending.mu.Unlock()
@@ -287,7 +287,7 @@ func TestLateCallsLeaveTheBatch(t *testing.T) {
 		l.add(c)
 		l.pending.mu.Unlock()
 		name := strconv.Itoa(i)
-		l.pending.makeReady(&queue{
+		l.pending.ready = append(l.pending.ready, &queue{
 			node: &l.nodes[0], key: name, name: name, buckets: 1, waiting: []*call{c},
 		})
 		calls = append(calls, c)

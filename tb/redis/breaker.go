@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"context"
 	"errors"
 	"math/bits"
 	"math/rand/v2"
@@ -182,29 +181,6 @@ func (b *breaker) stats() (BreakerState, uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.state, b.opened
-}
-
-// enter returns the node of key. It returns an error if the limiter is closed, or if the breaker of
-// the node refuses. Otherwise the caller calls leave with opened.
-func (l *shared) enter(key string) (n *node, opened uint64, err error) {
-	if l.closed.Load() {
-		return nil, 0, ErrClosed
-	}
-	n = l.node(key) // it may panic, so it is called before the call is under way
-	opened, err = n.breaker.enter(l.local())
-	return n, opened, err
-}
-
-// call is exec under the guard of the breaker.
-func (l *shared) call(
-	ctx context.Context, m *layout, key string, items ...item,
-) (s state, err error) {
-	n, opened, err := l.enter(key)
-	if err != nil {
-		return s, err
-	}
-	defer n.breaker.leave(opened)
-	return l.exec(ctx, m, key, items...)
 }
 
 // observe tells the breaker of n what was seen, and logs its changes.

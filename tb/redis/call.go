@@ -48,27 +48,29 @@ const (
 
 var callPool = sync.Pool{New: func() any { return &call{decided: make(chan struct{}, 1)} }}
 
-// exec makes the items happen to the bucket of key, in their order, all at one instant, and returns
+// call makes the items happen to the bucket of key, in their order, all at one instant, and returns
 // the bucket before. layout.apply computes the results from it.
 //
-// exec returns when the context or the timeout ends, although the command may still be under way. A
+// call returns when the context or the timeout ends, although the command may still be under way. A
 // lone call, whose caller sends it, returns with the reply or at the timeout. If the items were not
 // sent yet, they never are. If they reach the server after the deadline of the call, they take
 // nothing.
-func (l *shared) exec(
+func (l *shared) call(
 	ctx context.Context, m *layout, key string, items ...item,
 ) (before state, err error) {
-	if err := l.admit(ctx); err != nil {
-		return state{}, err
+	n, opened, err := l.enter(ctx, key)
+	if err != nil {
+		return before, err
 	}
-	c := l.newCall(ctx, l.node(key))
+	defer n.breaker.leave(opened)
+	c := l.newCall(ctx, n)
 	name := ""
 	if l.tag != nil { // it may call the limiter, so it is called without a lock
 		name = l.name(key)
 	}
 	c.add(l, m, key, name, items...)
 	if err := l.await(ctx, c); err != nil {
-		return state{}, err
+		return before, err
 	}
 	before = c.parts[0].before
 	callPool.Put(c)
@@ -118,6 +120,17 @@ func (l *shared) await(ctx context.Context, c *call) error {
 	return c.err
 }
 
+// enter returns the node of key. It returns an error if the limiter is closed, if ctx has ended, or
+// if the breaker of the node refuses. Otherwise the caller calls leave with opened.
+func (l *shared) enter(ctx context.Context, key string) (n *node, opened uint64, err error) {
+	if err := l.admit(ctx); err != nil {
+		return nil, 0, err
+	}
+	n = l.node(key) // it may panic, so it is called before the call is under way
+	opened, err = n.breaker.enter(l.local())
+	return n, opened, err
+}
+
 // admit returns an error if the limiter is closed or ctx has ended.
 func (l *shared) admit(ctx context.Context) error {
 	if l.closed.Load() {
@@ -131,43 +144,24 @@ func (l *shared) admit(ctx context.Context) error {
 
 // add adds c to the calls that are not decided. The lock of pending is held.
 func (l *shared) add(c *call) {
-	s := &l.pending
-	if c.older = s.newest; c.older == nil {
-		s.oldest = c
-	} else {
-		c.older.newer = c
-	}
-	s.newest = c
+	ends := &l.pending.undecided
+	c.older, c.newer = ends.older, ends
+	c.older.newer, ends.older = c, c
 	l.watch(c.timeout - l.timeout.Microseconds())
 }
 
-// end ends a call, and reports false if it has ended before. The lock is held. The caller must be
-// woken without it.
-func (s *pending) end(c *call, stage stage, err error) bool {
+// end ends a call, and reports false if it has ended before. Its timeout is not watched any more. The
+// lock of pending is held. The caller must be woken without it.
+func (c *call) end(stage stage, err error) bool {
+	if c.newer != nil {
+		c.older.newer, c.newer.older = c.newer, c.older
+		c.older, c.newer = nil, nil
+	}
 	if c.stage == decided || c.stage == left {
 		return false
 	}
 	c.stage, c.err = stage, err
-	s.forget(c)
 	return true
-}
-
-// forget removes a call from the calls whose timeout is watched, if it is one of them.
-func (s *pending) forget(c *call) {
-	if c.older == nil && s.oldest != c {
-		return
-	}
-	if c.older == nil {
-		s.oldest = c.newer
-	} else {
-		c.older.newer = c.newer
-	}
-	if c.newer == nil {
-		s.newest = c.older
-	} else {
-		c.newer.older = c.older
-	}
-	c.older, c.newer = nil, nil
 }
 
 // leave reports whether c returns without a decision. A call that is in a batch is watched further:
@@ -179,7 +173,7 @@ func (s *pending) leave(c *call) bool {
 		c.stage = left
 		return true
 	}
-	return s.end(c, left, nil)
+	return c.end(left, nil)
 }
 
 // grace is how long calls wait for their replies if the timer of their timeout is late by more than
@@ -193,7 +187,7 @@ func (l *shared) expire() {
 	s := &l.pending
 	s.mu.Lock()
 	now := l.local()
-	if s.oldest != nil && !s.graced && now-s.oldest.timeout > grace.Microseconds() {
+	if !s.graced && now-s.undecided.newer.timeout > grace.Microseconds() {
 		s.graced = true
 		s.timer.Reset(grace)
 		s.mu.Unlock()
@@ -201,10 +195,9 @@ func (l *shared) expire() {
 	}
 	s.graced = false
 	var late, ended []*call
-	for c := s.oldest; c != nil && c.timeout <= now; c = s.oldest {
-		s.forget(c)
+	for c := s.undecided.newer; c.timeout <= now; c = s.undecided.newer {
 		late = append(late, c)
-		if s.end(c, left, timedOut()) {
+		if c.end(left, timedOut()) {
 			ended = append(ended, c)
 		}
 	}
@@ -219,12 +212,12 @@ func (l *shared) expire() {
 
 // watch starts the timer for the oldest call. The lock of pending is held.
 func (l *shared) watch(now int64) {
-	s := &l.pending
-	if s.watched || s.oldest == nil {
+	s, oldest := &l.pending, l.pending.undecided.newer
+	if s.watched || oldest == &l.pending.undecided {
 		return
 	}
 	s.watched = true
-	d := time.Duration(s.oldest.timeout-now+1) * time.Microsecond
+	d := time.Duration(oldest.timeout-now+1) * time.Microsecond
 	if s.timer == nil {
 		s.timer = time.AfterFunc(d, l.expire)
 	} else {

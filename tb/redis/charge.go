@@ -12,12 +12,11 @@ import (
 
 // Charge is a cost to take from a key's bucket, as one part of TakeAll. Peek, Take, Cancel and
 // Settle are a round trip each, which takes the timeout of the limiter at most, or none if it is
-// known that the bucket cannot pay. They decide by the
-// server's clock, and ignore the reading that they get. If the server does not decide, the failure
-// policy does, and Cancel gives nothing back. A Cancel that fails gives nothing back either. After
-// a settlement that has ended a debt, Cancel may give back less than Cancel of tb/mutex. If the
-// bucket was reset or lost after Take, Cancel may give back tokens that the bucket has again
-// already.
+// known that the bucket cannot pay. They decide by the server's clock, and ignore the reading that
+// they get. If the server does not decide, the failure policy does, and Cancel gives nothing back.
+// A Cancel that fails gives nothing back either. After a settlement that has ended a debt, Cancel
+// may give back less than Cancel of tb/mutex. If the bucket was reset or lost after Take, Cancel
+// may give back tokens that the bucket has again already.
 //
 // TakeAll of this package takes several charges in fewer round trips than tb.TakeAll. Only one
 // goroutine at a time may use a Charge.
@@ -28,14 +27,9 @@ type Charge struct {
 	name    string // of the key in Redis
 	tokens  float64
 	item    item
-	asked   bool  // Redis has returned state
-	state   state // after the last Peek or Take
-	before  state // before the last Take
+	last    result // of Take; a later Peek or Level brings after and Failure up to date
 	taken   atomic.Bool
 	counted bool // as a reservation
-	delay   time.Duration
-	from    *claim // that had the tokens, or nil
-	failure *Error // why the failure policy made the last decision, or nil
 }
 
 var (
@@ -74,21 +68,26 @@ func reservation(units, debt uint64, within time.Duration) item {
 }
 
 // Delay returns the time from the last Take until its tokens may be used.
-func (c *Charge) Delay() time.Duration { return c.delay }
+func (c *Charge) Delay() time.Duration {
+	if !c.last.Allowed {
+		return 0
+	}
+	return c.last.delay
+}
 
 // Peek implements tb.Charge. If it refuses, it converts a bucket of another limit, as Take does.
 func (c *Charge) Peek(time.Time) (tb.Decision, error) {
 	ctx := context.Background()
-	before, err := c.limiter.look(ctx, c.layout, c.key, c.item)
-	c.failure, c.asked = nil, false
-	if errors.As(err, &c.failure) && c.limiter.policy != Fail {
-		return c.limiter.fallback(ctx, c.layout, c.key, c.item.units, c.failure.Cause, true), nil
+	now, err := c.limiter.look(ctx, c.layout, c.key, c.item)
+	c.last.after, c.last.Failure = now, nil
+	if errors.As(err, &c.last.Failure) && c.limiter.policy != Fail {
+		cause := c.last.Failure.Cause
+		return c.limiter.fallback(ctx, c.layout, c.key, c.item.units, cause, true), nil
 	}
 	if err != nil {
 		return tb.Decision{}, err
 	}
-	c.state, c.asked = before, true
-	return c.layout.apply(&before, &c.item).Decision, nil
+	return c.layout.apply(&now, &c.item).Decision, nil
 }
 
 // Take implements tb.Charge.
@@ -99,11 +98,11 @@ func (c *Charge) Cancel() {
 	if !c.taken.CompareAndSwap(true, false) {
 		return
 	}
-	if c.from != nil {
-		c.from.left.Add(c.item.units)
+	if c.last.from != nil {
+		c.last.from.left.Add(c.item.units)
 		return
 	}
-	l, it := c.limiter, undoOf(c.before, c.item.units)
+	l, it := c.limiter, undoOf(c.last.before, c.item.units)
 	if c.counted {
 		l.counts.cancellations.Add(1)
 	}
@@ -123,40 +122,30 @@ func (c *Charge) Settle(actual float64) error {
 }
 
 // Failure returns why the failure policy made the last decision, or nil if the server did.
-func (c *Charge) Failure() *Error { return c.failure }
+func (c *Charge) Failure() *Error { return c.last.Failure }
 
 // Level returns how full the bucket was at the last Peek or Take. If the server has not decided
 // that one, or there was none, Level asks it, as Limiter.Level does.
 func (c *Charge) Level(time.Time) (tb.Level, error) {
-	if !c.asked {
+	if c.last.after == (state{}) {
 		now, err := c.limiter.look(context.Background(), c.layout, c.key, item{kind: kindLook})
 		if err != nil {
 			return tb.Level{}, err
 		}
-		c.state, c.asked = now, true
+		c.last.after = now
 	}
-	return c.layout.level(&c.state), nil
+	return c.layout.level(&c.last.after), nil
 }
 
 func (c *Charge) take(ctx context.Context) (tb.Decision, error) {
 	c.taken.Store(false)
-	c.asked, c.delay = false, 0
 	r, err := c.limiter.decide(ctx, c.layout, c.key, c.item)
-	c.failure = r.Failure
-	if err == nil && r.By != ByPolicy {
-		c.keep(r)
-	}
+	c.keep(r)
 	return r.Decision, err
 }
 
-// keep keeps what Redis has decided.
+// keep makes r the result of the last Take.
 func (c *Charge) keep(r result) {
-	c.before, c.state, c.from, c.asked = r.before, r.before, r.from, true
-	c.failure, c.delay = nil, 0
-	if c.taken.Store(r.Allowed); r.Allowed {
-		c.delay = r.delay
-		if r.from == nil {
-			c.layout.apply(&c.state, &c.item)
-		}
-	}
+	c.last = r
+	c.taken.Store(r.Allowed && r.By != ByPolicy)
 }

@@ -247,7 +247,7 @@ func TestLateTimerLeavesTimeForReplies(t *testing.T) {
 	if calls[0].stage == left || calls[1].stage == left {
 		t.Fatal("the calls have no time")
 	}
-	if !s.end(calls[0], decided, nil) {
+	if !calls[0].end(decided, nil) {
 		t.Error("the reply came too late")
 	}
 	s.graced = true // also if the test was paused

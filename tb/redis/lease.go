@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,20 +51,21 @@ type claim struct {
 // isEmpty reports whether there is nothing to spend or to give back.
 func (c *claim) isEmpty() bool { return c == nil || c.left.Load() == 0 }
 
-// spend takes units if the claim has them, and returns the bucket as the claim knows it.
-func (c *claim) spend(m *layout, units uint64, now int64) (s state, ok bool) {
+// spend takes units if the claim has them, and returns the result with the bucket as it knows it.
+func (c *claim) spend(m *layout, units uint64, now int64) (r result, ok bool) {
 	if c == nil || c.layout != m || now >= c.end {
-		return s, false
+		return r, false
 	}
 	for {
 		left := c.left.Load()
 		if left < units {
-			return s, false
+			return r, false
 		}
 		if c.left.CompareAndSwap(left, left-units) {
-			s = c.after
-			s.deficit -= left - units
-			return s, true
+			r.By, r.after, r.from = ByLease, c.after, c
+			r.after.deficit -= left - units
+			r.Decision = tb.Decision{Allowed: true, Remaining: m.remaining(&r.after)}
+			return r, true
 		}
 	}
 }
@@ -96,8 +98,8 @@ func (ls *leases) take(
 	ctx context.Context, m *layout, key string, units uint64,
 ) (result, error) {
 	l, c := ls.l, ls.latest(key)
-	if s, ok := c.spend(m, units, ls.now()); ok {
-		return ls.granted(c, s), nil
+	if r, ok := c.spend(m, units, ls.now()); ok {
+		return r, nil
 	}
 	_, denied := l.denied(m, key, &item{units: units})
 	if denied && c.isEmpty() || units > m.capacity { // a lease does not help
@@ -105,7 +107,7 @@ func (ls *leases) take(
 	}
 	for waited := false; ; waited = true {
 		if err := l.admit(ctx); err != nil {
-			return result{}, l.counts.failed(err)
+			return result{}, err
 		}
 		x := ls.get(key)
 		if x == nil {
@@ -113,7 +115,7 @@ func (ls *leases) take(
 		}
 		x.mu.Lock()
 		c, pending := x.claim.Load(), x.pending
-		s, ok := c.spend(m, units, ls.now())
+		r, ok := c.spend(m, units, ls.now())
 		if !ok && pending == nil && !x.gone {
 			x.pending = make(chan struct{})
 			x.mu.Unlock()
@@ -121,7 +123,7 @@ func (ls *leases) take(
 		}
 		x.mu.Unlock()
 		if ok {
-			return ls.granted(c, s), nil
+			return r, nil
 		}
 		if waited {
 			break
@@ -139,19 +141,11 @@ func (ls *leases) take(
 	return l.serve(ctx, m, key, item{units: units})
 }
 
-// granted returns the result of a call that c has paid.
-func (ls *leases) granted(c *claim, s state) result {
-	ls.l.counts.leased.Add(1)
-	d := tb.Decision{Allowed: true, Remaining: c.layout.remaining(&s)}
-	return result{Outcome: Outcome{Decision: d, By: ByLease}, before: s, from: c}
-}
-
 // renew takes units and a new claim by one command. The caller has set x.pending. If the caller
 // leaves, the command goes on, because it takes tokens for others too.
 func (ls *leases) renew(
 	ctx context.Context, m *layout, x *lease, units uint64,
 ) (r result, err error) {
-	l := ls.l
 	var taken result
 	var failure error
 	var over atomic.Bool // the command, or the wait of the caller
@@ -159,7 +153,7 @@ func (ls *leases) renew(
 	go func() {
 		taken, failure = ls.claim(ctx, m, x, units)
 		if over.Swap(true) && taken.Allowed {
-			l.counts.abandoned.Add(1)
+			ls.l.counts.abandoned.Add(1)
 		}
 		close(done)
 	}()
@@ -167,16 +161,11 @@ func (ls *leases) renew(
 	case <-done:
 	case <-ctx.Done():
 		if !over.Swap(true) {
-			return r, l.counts.failed(contextError(ctx.Err()))
+			return r, contextError(ctx.Err())
 		}
 		<-done
 	}
-	r, err = taken, failure
-	if err != nil {
-		return r, l.counts.failed(err)
-	}
-	l.counts.decided(r.Allowed)
-	return r, nil
+	return taken, failure
 }
 
 // claim sends the command of renew, until the timeout or the deadline of ctx.
@@ -191,11 +180,6 @@ func (ls *leases) claim(
 	if extra > 0 {
 		items = append(items, item{units: extra})
 	}
-	n, opened, err := l.enter(x.key)
-	if err != nil {
-		return r, err
-	}
-	defer n.breaker.leave(opened)
 	end := time.Now().Add(l.timeout)
 	if deadline, ok := ctx.Deadline(); ok && deadline.Before(end) {
 		end = deadline
@@ -206,11 +190,12 @@ func (ls *leases) claim(
 		_ = ls.giveBack(ctx, x, old) // if it fails, its tokens are lost
 	}
 	c.end = ls.now() + ls.life
-	if r.before, err = l.exec(ctx, m, x.key, items...); err != nil {
+	before, err := l.call(ctx, m, x.key, items...)
+	if err != nil {
 		return r, err
 	}
-	c.after = r.before
-	r.Decision = m.take(&c.after, units)
+	r = m.result(before, &items[0])
+	c.after = r.after
 	if m.pay(&c.after, extra) {
 		c.size = extra
 		c.left.Store(extra)
@@ -261,9 +246,13 @@ func (ls *leases) giveBack(ctx context.Context, x *lease, c *claim) error {
 	before.deficit -= left
 	before.charge(0)
 	it := undoOf(before, left)
-	s, err := l.exec(ctx, m, x.key, it)
-	if err == nil {
+	s, err := l.call(ctx, m, x.key, it)
+	var e *Error
+	switch {
+	case err == nil:
 		l.counts.returned.Add(m.millionths(m.undo(&s, &it)))
+	case errors.As(err, &e) && (e.Cause == CauseOpen || e.Cause == CauseBusy): // nothing was sent
+		c.left.Add(left)
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"hash/maphash"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -68,6 +69,8 @@ func New(client rueidis.Client, limit tb.Limit, opts ...Option) (*Limiter, error
 	if !s.alone {
 		x.pending.queues = make(map[string]*queue)
 	}
+	ends := &x.pending.undecided
+	ends.older, ends.newer, ends.timeout = ends, ends, math.MaxInt64
 	x.denials.Init(maxDenials, false, &x.denials)
 	x.denials.seed = maphash.MakeSeed()
 	x.leases = newLeases(x, s.lease)
@@ -198,9 +201,18 @@ func (l *Limiter) Close() {
 // result is an outcome, and what a charge needs to know of it.
 type result struct {
 	Outcome
-	delay  time.Duration // of a reservation
-	before state         // the bucket before the call, unless the failure policy decided
+	delay  time.Duration // of a reservation, also if it was refused
+	before state         // the bucket before the call, if the server has decided it
+	after  state         // the bucket as it is known after the call, or zero
 	from   *claim        // that had the tokens, or nil
+}
+
+// result returns the result of an item on a bucket that the server has shown.
+func (m *layout) result(before state, it *item) result {
+	r := result{before: before, after: before}
+	o := m.apply(&r.after, it)
+	r.Decision, r.delay = o.Decision, o.delay
+	return r
 }
 
 // decide takes units, or none, and decides by the failure policy if the server does not.
@@ -213,9 +225,9 @@ func (l *Limiter) decide(
 		r, err = l.serve(ctx, m, key, it)
 	}
 	if err != nil {
-		r.Outcome, err = l.degrade(ctx, m, key, it.units, err)
-		return r, err
+		return l.degrade(ctx, m, key, it.units, err)
 	}
+	l.counts.decided(r.Outcome)
 	if r.Allowed {
 		l.warm(ctx, m, key, it.units)
 	}
@@ -223,31 +235,33 @@ func (l *Limiter) decide(
 }
 
 // serve is decide without the failure policy and leases.
-func (l *shared) serve(ctx context.Context, m *layout, key string, it item) (r result, err error) {
-	if s, ok := l.denied(m, key, &it); ok {
-		if err := l.admit(ctx); err != nil {
-			return r, l.counts.failed(err)
-		}
-		l.counts.denied.Inc()
-		r.before, r.By = s, ByDenialCache
-		r.Decision = m.take(&s, it.units)
+func (l *shared) serve(ctx context.Context, m *layout, key string, it item) (result, error) {
+	if r, ok := l.refuse(ctx, m, key, &it); ok {
 		return r, nil
 	}
-	if r.before, err = l.call(ctx, m, key, it); err != nil {
-		return r, l.counts.failed(err)
+	before, err := l.call(ctx, m, key, it)
+	if err != nil {
+		return result{}, err
 	}
-	after := r.before
-	o := m.apply(&after, &it)
-	r.Decision, r.delay = o.Decision, o.delay
-	l.counts.decided(r.Allowed)
-	return r, nil
+	return m.result(before, &it), nil
+}
+
+// refuse refuses an item if it is known that the bucket cannot pay for it.
+func (l *shared) refuse(ctx context.Context, m *layout, key string, it *item) (r result, ok bool) {
+	s, ok := l.denied(m, key, it)
+	if !ok || l.admit(ctx) != nil {
+		return r, false
+	}
+	r = m.result(s, it)
+	r.By = ByDenialCache
+	return r, true
 }
 
 // look returns key's bucket, on which the item will be tried. If that cannot pay, it is converted
 // to m: otherwise the old rate would fill it as long as all calls are looks.
 func (l *shared) look(ctx context.Context, m *layout, key string, it item) (state, error) {
-	if s, ok := l.denied(m, key, &it); ok {
-		return s, l.counts.failed(l.admit(ctx))
+	if r, ok := l.refuse(ctx, m, key, &it); ok {
+		return r.after, nil
 	}
 	s, err := l.call(ctx, m, key, item{kind: kindLook, units: it.units})
 	return s, l.counts.failed(err)

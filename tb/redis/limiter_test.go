@@ -36,7 +36,7 @@ func (l *Limiter) execUnits(ctx context.Context, key string, costs ...uint64) (s
 	for _, c := range costs {
 		items = append(items, item{units: c})
 	}
-	return l.exec(ctx, l.layout.Load(), key, items...)
+	return l.call(ctx, l.layout.Load(), key, items...)
 }
 
 // isDenied is denied by the present limit.

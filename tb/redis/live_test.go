@@ -141,7 +141,7 @@ func (b *liveBucket) level(tier int) tb.Level {
 
 // exec makes items happen, and sets the clock of the oracle.
 func (b *liveBucket) exec(ctx context.Context, tier int, items ...item) (state, error) {
-	s, err := b.l.exec(ctx, b.tiers[tier], b.key, items...)
+	s, err := b.l.call(ctx, b.tiers[tier], b.key, items...)
 	b.now = time.UnixMicro(int64(s.now))
 	return s, err
 }

@@ -139,5 +139,5 @@ func TestLoneCallerSendsNothingForOthers(t *testing.T) {
 func (l *Limiter) inCompany() bool {
 	l.pending.mu.Lock()
 	defer l.pending.mu.Unlock()
-	return l.pending.oldest != l.pending.newest
+	return l.pending.undecided.older != l.pending.undecided.newer
 }

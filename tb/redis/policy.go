@@ -84,22 +84,16 @@ type Outcome struct {
 // degrade decides a call by the policy, if err is why the server did not.
 func (l *Limiter) degrade(
 	ctx context.Context, m *layout, key string, units uint64, err error,
-) (Outcome, error) {
-	var e *Error
-	if !errors.As(err, &e) || l.policy == Fail { // or closed
-		return Outcome{Failure: e}, err
+) (r result, _ error) {
+	if !errors.As(l.counts.failed(err), &r.Failure) || l.policy == Fail { // or closed
+		return r, err
 	}
-	d := l.fallback(ctx, m, key, units, e.Cause, false)
-	o := Outcome{Decision: d, By: ByPolicy, Failure: e}
-	if o.Allowed {
-		l.counts.policyGranted.Add(1)
-	} else {
-		l.counts.policyRefused.Add(1)
-	}
+	r.Decision, r.By = l.fallback(ctx, m, key, units, r.Failure.Cause, false), ByPolicy
+	l.counts.decided(r.Outcome)
 	if l.onDegraded != nil {
-		l.onDegraded(key, o)
+		l.onDegraded(key, r.Outcome)
 	}
-	return o, nil
+	return r, nil
 }
 
 // fallback returns the decision of the policy. It takes nothing from a share if it only peeks.

@@ -84,10 +84,8 @@ func (l *Limiter) reserve(
 		return r, nil, err
 	}
 	l.counts.reservations.Add(1)
-	c = &Charge{
-		limiter: l, layout: m, key: key, tokens: cost, item: it, before: r.before, counted: true,
-	}
-	c.taken.Store(true)
+	c = &Charge{limiter: l, layout: m, key: key, tokens: cost, item: it, counted: true}
+	c.keep(r)
 	return r, c, nil
 }
 

@@ -206,8 +206,7 @@ func (l *shared) finish(b *batch, decide func(*call) (bool, error)) {
 		q.batched = slices.DeleteFunc(q.batched, func(c *call) bool {
 			done, err := decide(c)
 			if done {
-				l.pending.forget(c)
-				if l.pending.end(c, decided, err) {
+				if c.end(decided, err) {
 					b.woken = append(b.woken, c)
 				}
 			}

@@ -71,7 +71,7 @@ func TestBatchIsFilledUpToItsBounds(t *testing.T) {
 				c.parts[0].layout = l.layout.Load()
 				q.waiting = append(q.waiting, c)
 			}
-			s.makeReady(q)
+			s.ready = append(s.ready, q)
 			queues = append(queues, q)
 		}
 		b := new(batch)
@@ -84,7 +84,7 @@ func TestBatchIsFilledUpToItsBounds(t *testing.T) {
 				t.Errorf("%d calls of queue %d, and %d wait, want %d", n, i, len(q.waiting), tt.batched[i])
 			}
 		}
-		s.first, s.last = nil, nil
+		s.ready = nil
 	}
 	s.flushes = 0
 }

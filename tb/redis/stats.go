@@ -79,10 +79,20 @@ type counts struct {
 
 func newCounts() counts { return counts{denied: xsync.NewCounter()} }
 
-func (c *counts) decided(allowed bool) {
-	if allowed {
+// decided counts a call by what decided it.
+func (c *counts) decided(o Outcome) {
+	switch {
+	case o.By == ByDenialCache:
+		c.denied.Inc()
+	case o.By == ByLease:
+		c.leased.Add(1)
+	case o.By == ByPolicy && o.Allowed:
+		c.policyGranted.Add(1)
+	case o.By == ByPolicy:
+		c.policyRefused.Add(1)
+	case o.Allowed:
 		c.granted.Add(1)
-	} else {
+	default:
 		c.refused.Add(1)
 	}
 }

@@ -25,70 +25,15 @@ import (
 // without a command, and the charges on Redis of which that is not known are not asked: see
 // WithMaxDenial.
 //
-// A charge that was not asked, because another one has refused before, has the zero Decision. A
-// refused call is granted after the longest RetryAfter, or later if a charge was not asked. An
-// error ends the call, and TakeAll cancels what it has taken.
+// A charge that was not asked, because another one has refused before, has the zero Decision. So a
+// refused call is granted after the longest RetryAfter, or later if a charge was not asked.
 func TakeAll(
 	ctx context.Context, t time.Time, charges []tb.Charge, buf []tb.Decision,
 ) (decisions []tb.Decision, allowed bool, err error) {
 	decisions = slices.Grow(buf[:0], len(charges))[:len(charges)]
 	clear(decisions)
-	groups, others := split(charges)
-	allowed = true
-	for _, i := range others {
-		if decisions[i], err = charges[i].Peek(t); err != nil {
-			return decisions, false, err
-		}
-		allowed = allowed && decisions[i].Allowed
-	}
-	if !allowed {
-		for _, i := range others { // as tb.TakeAll does
-			if c, ok := charges[i].(interface{ Enter(time.Time) }); ok && !decisions[i].Allowed {
-				c.Enter(t)
-			}
-		}
-		return decisions, false, nil
-	}
-	known := false
-	for _, g := range groups {
-		known = g.refuse(ctx, decisions) || known
-	}
-	if known {
-		return decisions, false, nil
-	}
-	var undo []func()
-	defer func() {
-		if !allowed {
-			for i := len(undo); i > 0; i-- {
-				undo[i-1]()
-			}
-		}
-	}()
-	for _, g := range groups {
-		if allowed, err = g.take(ctx, decisions); !allowed {
-			return decisions, false, err
-		}
-		undo = append(undo, g.cancel)
-	}
-	for _, i := range others {
-		decisions[i], err = charges[i].Take(t)
-		if err != nil || !decisions[i].Allowed {
-			return decisions, false, err
-		}
-		undo = append(undo, charges[i].Cancel)
-	}
-	return decisions, true, nil
-}
-
-// group is charges that one command takes: all, or none. Their names differ, and they are on one
-// server. The first charge's limiter sends the command.
-type group struct {
-	charges []*Charge
-	at      []int // their indices among the charges of TakeAll
-}
-
-// split returns the charges on Redis in groups, and the indices of the other charges.
-func split(charges []tb.Charge) (groups []*group, others []int) {
+	var groups []*group
+	var others []int
 	for i, x := range charges {
 		c, ok := x.(*Charge)
 		if !ok {
@@ -97,11 +42,32 @@ func split(charges []tb.Charge) (groups []*group, others []int) {
 		}
 		k := slices.IndexFunc(groups, func(g *group) bool { return g.admits(c) })
 		if k < 0 {
-			k, groups = len(groups), append(groups, new(group))
+			k, groups = len(groups), append(groups, &group{ctx: ctx, decisions: decisions})
 		}
 		groups[k].charges, groups[k].at = append(groups[k].charges, c), append(groups[k].at, i)
 	}
-	return groups, others
+	all := make([]tb.Charge, 0, len(groups)+len(others))
+	for _, g := range groups {
+		all = append(all, g)
+	}
+	for _, i := range others {
+		all = append(all, charges[i])
+	}
+	made, allowed, err := tb.TakeAll(t, all, nil)
+	for k, i := range others {
+		decisions[i] = made[len(groups)+k]
+	}
+	return decisions, allowed, err
+}
+
+// group is charges that one command takes: all, or none. Their names differ, and they are on one
+// server. The first charge's limiter sends the command. For tb.TakeAll it is one charge, whose
+// decision is granted or refused.
+type group struct {
+	ctx       context.Context // of TakeAll
+	charges   []*Charge
+	at        []int         // their indices among the charges of TakeAll
+	decisions []tb.Decision // of TakeAll
 }
 
 // admits reports whether c can be a part of the group.
@@ -112,96 +78,93 @@ func (g *group) admits(c *Charge) bool {
 		!slices.ContainsFunc(g.charges, func(o *Charge) bool { return o.name == c.name })
 }
 
-// refuse refuses the charges of which it is known that their buckets cannot pay, and reports
-// whether there is one.
-func (g *group) refuse(ctx context.Context, decisions []tb.Decision) (refused bool) {
+// Peek refuses the charges of which it is known that their buckets cannot pay. It asks no server.
+func (g *group) Peek(time.Time) (tb.Decision, error) {
+	allowed := true
 	for i, c := range g.charges {
-		s, denied := c.limiter.denied(c.layout, c.key, &c.item)
-		if !denied || c.limiter.admit(ctx) != nil ||
-			!c.limiter.leases.latest(c.key).isEmpty() { // a lease may pay it
+		if !c.limiter.leases.latest(c.key).isEmpty() { // a lease may pay it
 			continue
 		}
-		c.limiter.counts.denied.Inc()
-		c.keep(result{before: s})
-		decisions[g.at[i]] = c.layout.take(&s, c.item.units)
-		refused = true
+		if r, ok := c.limiter.refuse(g.ctx, c.layout, c.key, &c.item); ok {
+			c.limiter.counts.decided(r.Outcome)
+			c.keep(r)
+			g.decisions[g.at[i]] = r.Decision
+			allowed = false
+		}
 	}
-	return refused
+	return tb.Decision{Allowed: allowed}, nil
 }
 
-// take takes all charges, or none, and reports whether it did. If a charge refuses, the others have
-// the decisions that they would have returned alone.
-func (g *group) take(ctx context.Context, decisions []tb.Decision) (allowed bool, err error) {
+// Take takes all charges, or none. If a charge refuses, the others have the decisions that they
+// would have returned alone.
+func (g *group) Take(t time.Time) (d tb.Decision, err error) {
 	if len(g.charges) == 1 {
-		d, err := g.charges[0].take(ctx)
-		decisions[g.at[0]] = d
-		return d.Allowed, err
+		d, err = g.charges[0].take(g.ctx)
+		g.decisions[g.at[0]] = d
+		return d, err
 	}
-	x, err := g.run(ctx)
+	if d, _ = g.Peek(t); !d.Allowed { // tb.TakeAll does not peek at a group alone
+		return d, nil
+	}
+	x, err := g.run()
 	if err != nil {
-		for _, c := range g.charges {
-			_ = c.limiter.counts.failed(err)
-		}
-		return g.degrade(ctx, decisions, err)
+		return g.degrade(err)
 	}
-	allowed = x.granted
 	for i, c := range g.charges {
-		r := result{before: x.parts[i].before}
-		s := r.before
-		o := c.layout.apply(&s, &c.item)
-		decisions[g.at[i]] = o.Decision
-		c.limiter.counts.decided(o.Allowed)
-		r.Allowed, r.delay = allowed, o.delay
-		c.keep(r)
-		if allowed {
-			c.limiter.warm(ctx, c.layout, c.key, c.item.units)
+		r := c.layout.result(x.parts[i].before, &c.item)
+		c.limiter.counts.decided(r.Outcome)
+		g.decisions[g.at[i]] = r.Decision
+		if x.granted {
+			c.limiter.warm(g.ctx, c.layout, c.key, c.item.units)
+		} else {
+			r.Allowed, r.after = false, r.before
 		}
+		c.keep(r)
 	}
+	d.Allowed = x.granted
 	callPool.Put(x)
-	return allowed, nil
+	return d, nil
 }
 
-// degrade decides the charges by the failure policies of their limiters, if err is why the server
-// did not. A local share that has granted when another one refuses does not get its tokens back.
-func (g *group) degrade(
-	ctx context.Context, decisions []tb.Decision, err error,
-) (allowed bool, _ error) {
-	allowed = true
+// degrade decides the charges by the failure policies of their limiters, if failure is why the
+// server did not. A local share that has granted when another one refuses does not get its tokens
+// back.
+func (g *group) degrade(failure error) (d tb.Decision, err error) {
+	d.Allowed = true
 	for i, c := range g.charges {
-		c.taken.Store(false)
-		c.asked, c.from, c.delay = false, nil, 0
-		o, err := c.limiter.degrade(ctx, c.layout, c.key, c.item.units, err)
-		if err != nil {
-			return false, err
+		r, e := c.limiter.degrade(g.ctx, c.layout, c.key, c.item.units, failure)
+		c.keep(r)
+		g.decisions[g.at[i]] = r.Decision
+		d.Allowed = d.Allowed && r.Allowed
+		if e != nil {
+			err = e
 		}
-		decisions[g.at[i]], c.failure = o.Decision, o.Failure
-		allowed = allowed && o.Allowed
 	}
-	return allowed, nil
+	return d, err
 }
 
 // run takes the charges by one command, and returns its call.
-func (g *group) run(ctx context.Context) (*call, error) {
+func (g *group) run() (*call, error) {
 	for _, c := range g.charges {
-		if err := c.limiter.admit(ctx); err != nil {
+		if err := c.limiter.admit(g.ctx); err != nil {
 			return nil, err
 		}
 	}
 	l := g.charges[0].limiter
-	n, opened, err := l.enter(g.charges[0].key)
+	n, opened, err := l.enter(g.ctx, g.charges[0].key)
 	if err != nil {
 		return nil, err
 	}
 	defer n.breaker.leave(opened)
-	x := l.newCall(ctx, n)
+	x := l.newCall(g.ctx, n)
 	for _, c := range g.charges {
 		x.add(c.limiter.shared, c.layout, c.key, c.name, c.item)
 	}
-	return x, l.await(ctx, x)
+	return x, l.await(g.ctx, x)
 }
 
-// cancel gives back what the last take has taken.
-func (g *group) cancel() {
+// Cancel gives back what the last Take has taken.
+func (g *group) Cancel() {
 	var all sync.WaitGroup
 	for _, c := range g.charges {
 		all.Go(c.Cancel)

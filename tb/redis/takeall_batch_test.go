@@ -21,13 +21,10 @@ type outcomes struct {
 }
 
 // ready returns how many queues wait for a batch.
-func (l *Limiter) ready() (n int) {
+func (l *Limiter) ready() int {
 	l.pending.mu.Lock()
 	defer l.pending.mu.Unlock()
-	for q := l.pending.first; q != nil; q = q.next {
-		n++
-	}
-	return n
+	return len(l.pending.ready)
 }
 
 // joinAll takes tokens of several keys. Its call waits for the next batch when joinAll returns.
