@@ -186,7 +186,7 @@ func (b *breaker) stats() (BreakerState, uint64) {
 // observe tells the breaker of n what was seen, and logs its changes.
 func (l *shared) observe(n *node, began int64, h health, err error) {
 	if h == failed {
-		l.link.fail()
+		l.failed.Store(l.local())
 	}
 	before, after := n.breaker.observe(began, h, err, l.local())
 	switch {

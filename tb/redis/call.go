@@ -50,43 +50,27 @@ var callPool = sync.Pool{New: func() any { return &call{decided: make(chan struc
 
 // call makes the items happen to the bucket of key, in their order, all at one instant, and returns
 // the bucket before. layout.apply computes the results from it.
-//
-// call returns when the context or the timeout ends, although the command may still be under way. A
-// lone call, whose caller sends it, returns with the reply or at the timeout. If the items were not
-// sent yet, they never are. If they reach the server after the deadline of the call, they take
-// nothing.
 func (l *shared) call(
 	ctx context.Context, m *layout, key string, items ...item,
 ) (before state, err error) {
-	n, opened, err := l.enter(ctx, key)
-	if err != nil {
-		return before, err
-	}
-	defer n.breaker.leave(opened)
-	c := l.newCall(ctx, n)
+	c := callPool.Get().(*call)
 	name := ""
 	if l.tag != nil { // it may call the limiter, so it is called without a lock
 		name = l.name(key)
 	}
 	c.add(l, m, key, name, items...)
-	if err := l.await(ctx, c); err != nil {
+	if err := l.exec(ctx, c); err != nil {
 		return before, err
 	}
 	before = c.parts[0].before
-	callPool.Put(c)
+	c.reuse()
 	return before, nil
 }
 
-// newCall returns a call without parts that begins now.
-func (l *shared) newCall(ctx context.Context, n *node) *call {
-	c := callPool.Get().(*call)
-	c.node, c.parts, c.stage = n, c.parts[:0], waiting
-	c.timeout = l.local() + l.timeout.Microseconds()
-	c.deadline = c.timeout
-	if end, ok := ctx.Deadline(); ok {
-		c.deadline = min(c.deadline, l.local()+time.Until(end).Microseconds())
-	}
-	return c
+// reuse ends the use of a call that no batch has.
+func (c *call) reuse() {
+	c.parts = c.parts[:0]
+	callPool.Put(c)
 }
 
 // add adds a part to c.
@@ -97,9 +81,26 @@ func (c *call) add(l *shared, m *layout, key, name string, items ...item) {
 	p.limiter, p.layout, p.key, p.name, p.items = l, m, key, name, append(p.items[:0], items...)
 }
 
-// await makes c wait for a batch, and returns when one has decided it. After an error, a batch may
-// still have the call.
-func (l *shared) await(ctx context.Context, c *call) error {
+// exec makes the items of c happen under the guard of the breaker. After an error, a batch may still
+// have c.
+//
+// exec returns when the context or the timeout ends, although the command may still be under way. A
+// lone call, whose caller sends it, returns with the reply or at the timeout. If the items were not
+// sent yet, they never are. If they reach the server after the deadline of the call, they take
+// nothing.
+func (l *shared) exec(ctx context.Context, c *call) error {
+	n, opened, err := l.enter(ctx, c)
+	if err != nil {
+		c.reuse()
+		return err
+	}
+	defer n.breaker.leave(opened)
+	c.node, c.stage = n, waiting
+	c.timeout = l.local() + l.timeout.Microseconds()
+	c.deadline = c.timeout
+	if end, ok := ctx.Deadline(); ok {
+		c.deadline = min(c.deadline, l.local()+time.Until(end).Microseconds())
+	}
 	alone, err := l.join(c)
 	if err != nil {
 		return err
@@ -120,13 +121,15 @@ func (l *shared) await(ctx context.Context, c *call) error {
 	return c.err
 }
 
-// enter returns the node of key. It returns an error if the limiter is closed, if ctx has ended, or
-// if the breaker of the node refuses. Otherwise the caller calls leave with opened.
-func (l *shared) enter(ctx context.Context, key string) (n *node, opened uint64, err error) {
-	if err := l.admit(ctx); err != nil {
-		return nil, 0, err
+// enter returns the node of c. It returns an error if a limiter is closed, if ctx has ended, or if
+// the breaker of the node refuses. Otherwise the caller calls leave with opened.
+func (l *shared) enter(ctx context.Context, c *call) (n *node, opened uint64, err error) {
+	for i := range c.parts {
+		if err := c.parts[i].limiter.admit(ctx); err != nil {
+			return nil, 0, err
+		}
 	}
-	n = l.node(key) // it may panic, so it is called before the call is under way
+	n = l.node(c.parts[0].key) // it may panic, so it is called before the call is under way
 	opened, err = n.breaker.enter(l.local())
 	return n, opened, err
 }

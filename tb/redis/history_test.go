@@ -282,7 +282,7 @@ var wrongs = []struct {
 	{"callers in a command see the bucket before it", wrong{exec: func(
 		l *Limiter, units uint64,
 	) (state, error) {
-		s, err := l.execUnits(context.Background(), "a", l.layout.Load().impossible())
+		s, err := l.execUnits(context.Background(), "a", l.layout.Load().capacity+1)
 		_, _ = l.execUnits(context.Background(), "a", units)
 		return s, err
 	}}},

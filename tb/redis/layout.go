@@ -12,8 +12,6 @@ import (
 )
 
 const (
-	maxScale = unit.MaxScale
-
 	// rateBits is the most bits of the two numbers of a rate: see buckets.lua.
 	rateBits = 48
 
@@ -81,19 +79,13 @@ func (m *layout) reserve(h time.Duration) bool {
 	return true
 }
 
-// impossible returns a cost that no bucket can ever pay.
-func (m *layout) impossible() uint64 { return m.capacity + 1 }
-
-// unitsOf returns cost in units, rounded up, or impossible if it is above the capacity.
+// unitsOf returns cost in units, rounded up, or a unit more than the capacity if it is above that.
 func (m *layout) unitsOf(cost float64) uint64 {
 	if cost > float64(m.capacity/m.scale) {
-		return m.impossible()
+		return m.capacity + 1
 	}
 	return unit.RoundUp(cost, m.scale)
 }
 
 // tokens returns units in tokens.
 func (m *layout) tokens(units uint64) float64 { return float64(units) / float64(m.scale) }
-
-// millionths returns units in millionths of a token.
-func (m *layout) millionths(units uint64) uint64 { return units * (maxScale / m.scale) }

@@ -70,22 +70,15 @@ func (c *claim) spend(m *layout, units uint64, now int64) (r result, ok bool) {
 	}
 }
 
-// newLeases returns nil without WithLease.
-func newLeases(l *shared, h time.Duration) *leases {
-	if h == 0 {
-		return nil
-	}
+// init makes leases of l that end within h. If h is 0, nothing is leased.
+func (ls *leases) init(l *shared, h time.Duration) {
 	us := h.Microseconds()
-	return &leases{
-		l: l, life: us - us/drift - 1, now: l.local, keys: xsync.NewMapOf[string, *lease](),
-	}
+	ls.l, ls.life, ls.now = l, us-us/drift-1, l.local
+	ls.keys = xsync.NewMapOf[string, *lease]()
 }
 
 // latest returns the latest claim on key, or nil.
 func (ls *leases) latest(key string) *claim {
-	if ls == nil {
-		return nil
-	}
 	x, ok := ls.keys.Load(key)
 	if !ok {
 		return nil
@@ -199,7 +192,7 @@ func (ls *leases) claim(
 	if m.pay(&c.after, extra) {
 		c.size = extra
 		c.left.Store(extra)
-		l.counts.claimed.Add(m.millionths(extra))
+		l.counts.claimed.Add(extra, m.scale)
 	}
 	return r, nil
 }
@@ -250,7 +243,7 @@ func (ls *leases) giveBack(ctx context.Context, x *lease, c *claim) error {
 	var e *Error
 	switch {
 	case err == nil:
-		l.counts.returned.Add(m.millionths(m.undo(&s, &it)))
+		l.counts.returned.Add(m.undo(&s, &it), m.scale)
 	case errors.As(err, &e) && (e.Cause == CauseOpen || e.Cause == CauseBusy): // nothing was sent
 		c.left.Add(left)
 	}

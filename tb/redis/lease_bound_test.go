@@ -37,7 +37,7 @@ func (s *simulator) newFleet(rng *rand.Rand) (*fleet, bool, error) {
 		}
 		skew := rng.Int64N(2*drift) - drift // µs a second
 		l.leases.now = func() int64 { return (f.now - noon) * (1_000_000 + skew) / 1_000_000 }
-		sweepByHand(l.leases)
+		sweepByHand(&l.leases)
 		f.nodes = append(f.nodes, l)
 	}
 	return f, true, nil
@@ -120,7 +120,7 @@ func (f *fleet) enlarge(i int) {
 
 // awaitEnd waits until the last instant at which the claim of a node may be spent.
 func (f *fleet) awaitEnd(i int) {
-	ls := f.nodes[i].leases
+	ls := &f.nodes[i].leases
 	x, ok := ls.keys.Load("a")
 	if !ok || x.claim.Load() == nil {
 		return

@@ -17,7 +17,7 @@ var hot = tb.Limit{Capacity: 1_000_000, Tokens: 1000, Per: time.Second}
 func newLeased(t testing.TB, h time.Duration, opts ...Option) *Limiter {
 	t.Helper()
 	l := newLimiter(t, dial(t, redistest.Start(t)), hot, append(opts, WithLease(h))...)
-	if l.leases == nil {
+	if !l.layout.Load().leased {
 		t.Fatal("leases are off")
 	}
 	return l
@@ -92,7 +92,7 @@ func TestLeaseIsGivenBack(t *testing.T) {
 			limit := tb.Limit{Capacity: 1_000_000, Tokens: 1, Per: time.Second}
 			l := newLimiter(t, dial(t, redistest.Start(t)), limit, WithLease(time.Minute))
 			now := int64(0)
-			sweepByHand(l.leases)
+			sweepByHand(&l.leases)
 			l.leases.now = func() int64 { return now }
 			for range 100 {
 				allow1(t, l)
@@ -130,7 +130,7 @@ func TestLeaseIsGivenBack(t *testing.T) {
 func TestCallForAllTokensEndsTheLease(t *testing.T) {
 	for more, ends := range map[int]bool{0: true, 1: false} {
 		l := newLeased(t, time.Minute)
-		sweepByHand(l.leases)
+		sweepByHand(&l.leases)
 		for range 100 {
 			allow1(t, l)
 		}
@@ -167,7 +167,7 @@ func TestSweepsEndWithTheLeases(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ls := l.leases
+		ls := &l.leases
 		ls.get("a").claim.Store(&claim{end: ls.now() + ls.life*3/2})
 		for i, want := range []int{1, 0} {
 			time.Sleep(time.Second)

@@ -65,9 +65,6 @@ func (ls *leases) sweep(all bool) {
 
 // forget drops key's lease, and gives nothing back.
 func (ls *leases) forget(key string) {
-	if ls == nil {
-		return
-	}
 	if x, ok := ls.keys.Load(key); ok {
 		x.mu.Lock()
 		defer x.mu.Unlock()
@@ -79,9 +76,6 @@ func (ls *leases) forget(key string) {
 
 // close gives back the tokens of all leases. Further calls go to the server.
 func (ls *leases) close() {
-	if ls == nil {
-		return
-	}
 	ls.mu.Lock()
 	ls.closed = true
 	if ls.timer != nil && ls.timer.Stop() {

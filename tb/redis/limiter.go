@@ -42,7 +42,7 @@ type shared struct {
 	script  *script
 	pending pending
 	denials denials
-	leases  *leases // nil without leases
+	leases  leases
 	closed  atomic.Bool
 	counts  counts
 }
@@ -62,10 +62,6 @@ func New(client rueidis.Client, limit tb.Limit, opts ...Option) (*Limiter, error
 		return nil, err
 	}
 	x := &shared{settings: s, client: client, script: buckets, counts: newCounts()}
-	l, err := x.tier(limit)
-	if err != nil {
-		return nil, err
-	}
 	if !s.alone {
 		x.pending.queues = make(map[string]*queue)
 	}
@@ -73,8 +69,8 @@ func New(client rueidis.Client, limit tb.Limit, opts ...Option) (*Limiter, error
 	ends.older, ends.newer, ends.timeout = ends, ends, math.MaxInt64
 	x.denials.Init(maxDenials, false, &x.denials)
 	x.denials.seed = maphash.MakeSeed()
-	x.leases = newLeases(x, s.lease)
-	return l, nil
+	x.leases.init(x, s.lease)
+	return (&Limiter{shared: x}).Tier(limit)
 }
 
 // limits returns a limit for the server and for the local share, which is zero without one.
@@ -85,22 +81,6 @@ func (l *shared) limits(limit tb.Limit) (m *layout, part tb.Limit, err error) {
 	return m, part, err
 }
 
-// tier returns a limiter of the given limit.
-func (l *shared) tier(limit tb.Limit) (*Limiter, error) {
-	m, part, err := l.limits(limit)
-	if err != nil {
-		return nil, err
-	}
-	limiter := &Limiter{shared: l}
-	limiter.layout.Store(m)
-	if l.policy.isShare() {
-		if limiter.share, err = cas.New[string](part); err != nil {
-			return nil, err
-		}
-	}
-	return limiter, nil
-}
-
 // Tier returns a limiter that decides calls on the same buckets by another limit. Use it if keys
 // have one of several limits: the limit is the one that the call brings. A bucket that had another
 // limit keeps its tokens: see SetLimit. Settle of a reservation or charge is such a call, too, so a
@@ -109,7 +89,18 @@ func (l *shared) tier(limit tb.Limit) (*Limiter, error) {
 // share is of one tier.
 //
 // It returns a *tb.ConfigError if the limit is out of range.
-func (l *Limiter) Tier(limit tb.Limit) (*Limiter, error) { return l.tier(limit) }
+func (l *Limiter) Tier(limit tb.Limit) (*Limiter, error) {
+	m, part, err := l.limits(limit)
+	if err != nil {
+		return nil, err
+	}
+	tier := &Limiter{shared: l.shared}
+	tier.layout.Store(m)
+	if l.policy.isShare() {
+		tier.share, err = cas.New[string](part)
+	}
+	return tier, err
+}
 
 // SetLimit makes limit the limit of the calls of this limiter that come next. A bucket is converted
 // by the first call on it, also if that is refused: it keeps its tokens, but not more than the new

@@ -68,10 +68,9 @@ func TestLoneCallIsSentByItsCaller(t *testing.T) {
 		l.meet()
 		call(t.Context(), "a call after calls that met", false)
 		call(t.Context(), "a call after one that met none", true)
-		l.link.fail()
+		l.failed.Store(l.local())
 		call(t.Context(), "a call after a failure", false)
-		past := time.Now().Add(-calm)
-		l.failed.Store(&past)
+		l.failed.Store(l.local() - calm.Microseconds() - 1)
 		call(t.Context(), "a call long after a failure", true)
 		if n := l.Stats().Granted; n != uint64(calls) {
 			t.Errorf("%d calls granted, want %d", n, calls)
@@ -90,7 +89,7 @@ func TestLoneCallEndsAtItsTimeout(t *testing.T) {
 	l := newLimiter(t, client, slow, WithTimeout(20*time.Millisecond))
 	pause(t, dial(t, s))
 	for l.Stats().Opened == 0 {
-		l.failed.Store(nil)
+		l.failed.Store(0)
 		if d, err := l.Allow(t.Context(), "a"); err != nil || d.Allowed {
 			t.Fatalf("%+v, %v, want a refusal", d, err)
 		}

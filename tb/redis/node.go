@@ -31,9 +31,9 @@ const calm = 5 * time.Second
 // link is what the limiters of a Store have in common, because they have one client: what they know
 // of its servers, and the counts of its commands. All methods are safe for concurrent use.
 type link struct {
-	start  time.Time                 // of local times
-	nodes  [ranges]node              // without a cluster, only the first one
-	failed atomic.Pointer[time.Time] // the last command, or nil
+	start  time.Time    // of local times
+	nodes  [ranges]node // without a cluster, only the first one
+	failed atomic.Int64 // the local time of the last failure, or 0
 
 	commands, loaded, stale atomic.Uint64
 	inFlight                atomic.Int64
@@ -44,15 +44,10 @@ func newLink() *link { return &link{start: time.Now()} }
 // local returns the time since the link was made, in µs of the monotonic clock.
 func (k *link) local() int64 { return time.Since(k.start).Microseconds() }
 
-func (k *link) fail() {
-	now := time.Now()
-	k.failed.Store(&now)
-}
-
 // isCalm reports whether no command has failed lately.
 func (k *link) isCalm() bool {
 	t := k.failed.Load()
-	return t == nil || time.Since(*t) > calm
+	return t == 0 || k.local()-t > calm.Microseconds()
 }
 
 // isCluster reports whether the client is the client of a cluster, which one of NewClient may

@@ -43,17 +43,14 @@ func (o *offset) aged(local int64) int64 {
 }
 
 // server returns the earliest server's time at a local time, at least 0. Before the first reply it
-// is 0: then the server does not decide the call, but returns its time.
+// is in 1970: then the server does not decide the call, but returns its time.
 func (o *offset) server(local int64) uint64 {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !o.known {
-		return 0
-	}
-	return uint64(max(0, local+o.low-o.aged(local)))
+	low, _, _ := o.bounds(local)
+	return uint64(max(0, local+low))
 }
 
-// bounds returns the bounds of the offset in µs at a local time, and how often a clock was set.
+// bounds returns the bounds of the offset in µs at a local time, or 0 before the first reply, and
+// how often a clock was set.
 func (o *offset) bounds(local int64) (low, high int64, steps uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

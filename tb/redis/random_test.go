@@ -29,7 +29,7 @@ func randomLimit(rng *rand.Rand) tb.Limit {
 		return l
 	case 3: // the product of capacity and divisor is near 2⁵³
 		units := int64(l.Capacity)
-		for scale := int64(1); scale < maxScale && int64(l.Capacity)*scale < unit.Least; scale *= 10 {
+		for scale := int64(1); scale < unit.MaxScale && int64(l.Capacity)*scale < unit.Least; scale *= 10 {
 			units = int64(l.Capacity) * scale * 10
 		}
 		l.Per = time.Duration(1000 * max(1, (1<<53)/(units+2)-5+rng.Int64N(10)))

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/internal/unit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -95,7 +96,7 @@ func lookWritesNothing(s *simulator) error {
 	b.want(perSecond(10, 1), noon, 4, granted(6))
 	before, _ := b.value()
 	other := perSecond(5, 1)
-	look := func(tokens uint64) item { return item{kind: kindLook, units: tokens * maxScale} }
+	look := func(tokens uint64) item { return item{kind: kindLook, units: tokens * unit.MaxScale} }
 	for _, it := range []item{look(0), look(5), look(6), {kind: kindUndo}} {
 		b.apply(other, noon, it)
 		if v, _ := b.value(); v != before {
@@ -114,7 +115,7 @@ func lookWritesNothing(s *simulator) error {
 		b.errorf("after a look at a full bucket, the value is %q", v)
 	}
 	b.want(other, noon, 5, granted(0))
-	b.apply(other, noon, reservation(maxScale, deepest, tb.Never))
+	b.apply(other, noon, reservation(unit.MaxScale, deepest, tb.Never))
 	debt, _ := b.value()
 	for i, it := range []item{look(0), look(1)} {
 		b.apply(perSecond(3, 1), noon, it)
@@ -143,7 +144,7 @@ func clockSetBack(s *simulator) error {
 	b.fill()
 	b.want(limit, noon, 10, granted(0))
 	fast := perSecond(10, 5)
-	wait := reservation(maxScale, deepest, 600*time.Millisecond) // a token, which takes 700 ms
+	wait := reservation(unit.MaxScale, deepest, 600*time.Millisecond) // a token, which takes 700 ms
 	_, before := b.apply(fast, noon-500_000, wait)
 	if _, after := b.apply(fast, noon-500_000, item{kind: kindLook}); after != before {
 		b.errorf("after a refused reservation: %+v, want %+v", after, before)

@@ -69,8 +69,7 @@ type counts struct {
 	granted, refused            atomic.Uint64
 	abandoned, leased           atomic.Uint64
 	reservations, cancellations atomic.Uint64
-	unpaid                      unit.Sum
-	claimed, returned           atomic.Uint64 // millionths of a token
+	unpaid, claimed, returned   unit.Sum
 
 	policyGranted, policyRefused atomic.Uint64
 	causes                       [causes]atomic.Uint64
@@ -117,8 +116,7 @@ func (l *Limiter) Stats() Stats {
 	}
 	s.Reservations, s.Cancellations = c.reservations.Load(), c.cancellations.Load()
 	s.UnpaidTokens = c.unpaid.Tokens()
-	s.ClaimedTokens = float64(c.claimed.Load()) / maxScale
-	s.ReturnedTokens = float64(c.returned.Load()) / maxScale
+	s.ClaimedTokens, s.ReturnedTokens = c.claimed.Tokens(), c.returned.Tokens()
 	for i := range c.causes {
 		if n := c.causes[i].Load(); n > 0 {
 			s.Failed[Cause(i)] = n

@@ -106,8 +106,11 @@ func (g *group) Take(t time.Time) (d tb.Decision, err error) {
 	if d, _ = g.Peek(t); !d.Allowed { // tb.TakeAll does not peek at a group alone
 		return d, nil
 	}
-	x, err := g.run()
-	if err != nil {
+	x := callPool.Get().(*call)
+	for _, c := range g.charges {
+		x.add(c.limiter.shared, c.layout, c.key, c.name, c.item)
+	}
+	if err := g.charges[0].limiter.exec(g.ctx, x); err != nil {
 		return g.degrade(err)
 	}
 	for i, c := range g.charges {
@@ -122,7 +125,7 @@ func (g *group) Take(t time.Time) (d tb.Decision, err error) {
 		c.keep(r)
 	}
 	d.Allowed = x.granted
-	callPool.Put(x)
+	x.reuse()
 	return d, nil
 }
 
@@ -141,26 +144,6 @@ func (g *group) degrade(failure error) (d tb.Decision, err error) {
 		}
 	}
 	return d, err
-}
-
-// run takes the charges by one command, and returns its call.
-func (g *group) run() (*call, error) {
-	for _, c := range g.charges {
-		if err := c.limiter.admit(g.ctx); err != nil {
-			return nil, err
-		}
-	}
-	l := g.charges[0].limiter
-	n, opened, err := l.enter(g.ctx, g.charges[0].key)
-	if err != nil {
-		return nil, err
-	}
-	defer n.breaker.leave(opened)
-	x := l.newCall(g.ctx, n)
-	for _, c := range g.charges {
-		x.add(c.limiter.shared, c.layout, c.key, c.name, c.item)
-	}
-	return x, l.await(g.ctx, x)
 }
 
 // Cancel gives back what the last Take has taken.
