@@ -102,11 +102,10 @@ func healthOf(err error) health {
 	switch e.Cause {
 	case CauseOutOfMemory, CauseForbidden, CauseForeign: // another key or cost may be decided
 		return healthy
-	case CauseTimeout, CauseUnreachable, CauseLoading, CauseReadOnly, CauseCluster, CauseRejected,
-		CauseUnauthenticated:
-		return failed
+	case CauseBusy, CauseOpen, CauseCanceled: // it was not asked
+		return unknown
 	}
-	return unknown
+	return failed
 }
 
 // leave ends a call that was admitted.

@@ -29,7 +29,6 @@ type Charge struct {
 	item    item
 	last    result // of Take; a later Peek or Level brings after and Failure up to date
 	taken   atomic.Bool
-	counted bool // as a reservation
 }
 
 var (
@@ -103,7 +102,7 @@ func (c *Charge) Cancel() {
 		return
 	}
 	l, it := c.limiter, undoOf(c.last.before, c.item.units)
-	if c.counted {
+	if c.item.kind == kindReserve {
 		l.counts.cancellations.Add(1)
 	}
 	_, err := l.call(context.Background(), c.layout, c.key, it)
@@ -118,7 +117,17 @@ func (c *Charge) Settle(actual float64) error {
 	if !c.taken.CompareAndSwap(true, false) {
 		return nil
 	}
-	return c.limiter.settle(c.key, c.tokens, actual)
+	l := c.limiter
+	m := l.layout.Load()
+	it := m.settlement(c.tokens, actual)
+	if it.units == 0 {
+		return nil
+	}
+	s, err := l.call(context.Background(), m, c.key, it)
+	if err == nil && it.kind == kindCharge {
+		l.counts.unpaid.Add(it.units-m.apply(&s, &it).units, m.scale)
+	}
+	return l.counts.failed(err)
 }
 
 // Failure returns why the failure policy made the last decision, or nil if the server did.
@@ -147,5 +156,9 @@ func (c *Charge) take(ctx context.Context) (tb.Decision, error) {
 // keep makes r the result of the last Take.
 func (c *Charge) keep(r result) {
 	c.last = r
-	c.taken.Store(r.Allowed && r.By != ByPolicy)
+	taken := r.Allowed && r.By != ByPolicy
+	if taken && c.item.kind == kindReserve {
+		c.limiter.counts.reservations.Add(1)
+	}
+	c.taken.Store(taken)
 }

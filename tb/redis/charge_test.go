@@ -235,8 +235,9 @@ func TestSettleOfACharge(t *testing.T) {
 	}
 }
 
-// A charge that may not wait is refused without a command, as a call is.
-func TestChargeThatMayNotWait(t *testing.T) {
+// A charge that may not wait is refused without a command, as a call is. One that may wait counts
+// as a reservation.
+func TestChargeThatMayWaitOrNot(t *testing.T) {
 	l := newLimiter(t, dial(t, redistest.Start(t)), slow, WithMaxDenial(patient))
 	if d, err := l.AllowN(t.Context(), "a", 10); err != nil || d != granted(0) {
 		t.Fatalf("%+v, %v", d, err)
@@ -246,5 +247,13 @@ func TestChargeThatMayNotWait(t *testing.T) {
 	c.MayWait(0)
 	if d, err := c.Take(time.Now()); err != nil || d.Allowed || l.Stats().RefusedLocally != 1 {
 		t.Errorf("%+v, %v: %+v", d, err, l.Stats())
+	}
+	c.MayWait(tb.Never) // then it is a reservation
+	if d, err := c.Take(time.Now()); err != nil || !d.Allowed || c.Delay() == 0 {
+		t.Errorf("one that may wait: %+v, %v", d, err)
+	}
+	c.Cancel()
+	if s := l.Stats(); s.Reservations != 1 || s.Cancellations != 1 {
+		t.Errorf("Stats: %+v", s)
 	}
 }

@@ -15,11 +15,6 @@ type effect struct {
 	units uint64        // that were taken
 }
 
-// take takes cost from the state if it can, and returns the decision.
-func (m *layout) take(s *state, cost uint64) tb.Decision {
-	return m.apply(s, &item{units: cost}).Decision
-}
-
 // apply does to the state what the script does for an item that is in time.
 func (m *layout) apply(s *state, it *item) (o effect) {
 	switch it.kind {

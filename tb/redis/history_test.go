@@ -137,7 +137,7 @@ func play(t *testing.T, rng *rand.Rand, m *layout, sees bool, keys []string, lim
 					if err != nil {
 						t.Error(err)
 					}
-					d, c.at = m.take(&s, units), s.now
+					d, c.at = m.apply(&s, &item{units: units}).Decision, s.now
 					c.partial = local && !sees
 					if local {
 						locals.Add(1)

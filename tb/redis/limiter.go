@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/puzpuzpuz/xsync/v3"
 	"github.com/redis/rueidis"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -15,15 +16,6 @@ import (
 
 // Limiter is a token bucket for each key, in a Redis server that all processes share. It implements
 // tb.Limiter. Use New to make one. All methods are safe for concurrent use.
-//
-// Most callers want Allow:
-//
-//   - Allow and AllowN take tokens, or refuse. Decide also returns what decided.
-//   - Reserve and Wait take tokens that the bucket will have.
-//   - Charge makes one part of a call on several buckets: see TakeAll.
-//   - Peek and Level take nothing.
-//   - SetLimit and Tier change the limit of later calls.
-//   - Reset, Stats and Close are for operators.
 //
 // If the server does not decide a call that takes tokens, the failure policy does, and the error is
 // nil. Other calls return an *Error then. All calls return ErrClosed after Close.
@@ -61,7 +53,7 @@ func New(client rueidis.Client, limit tb.Limit, opts ...Option) (*Limiter, error
 	if err != nil {
 		return nil, err
 	}
-	x := &shared{settings: s, client: client, script: buckets, counts: newCounts()}
+	x := &shared{settings: s, client: client, script: buckets, counts: counts{denied: xsync.NewCounter()}}
 	if !s.alone {
 		x.pending.queues = make(map[string]*queue)
 	}
@@ -81,12 +73,10 @@ func (l *shared) limits(limit tb.Limit) (m *layout, part tb.Limit, err error) {
 	return m, part, err
 }
 
-// Tier returns a limiter that decides calls on the same buckets by another limit. Use it if keys
-// have one of several limits: the limit is the one that the call brings. A bucket that had another
-// limit keeps its tokens: see SetLimit. Settle of a reservation or charge is such a call, too, so a
-// late one takes the bucket back to the limit of its limiter. All tiers have the commands under
-// way, the breaker, the statistics and the leases in common. Close closes all of them. A local
-// share is of one tier.
+// Tier returns a limiter that decides calls on the same buckets by another limit: the limit is the
+// one that the call brings, as after SetLimit. Settle is such a call, too, so a late one takes the
+// bucket back to the limit of its limiter. All tiers have the commands under way, the breaker, the
+// statistics and the leases in common. Close closes all of them. A local share is of one tier.
 //
 // It returns a *tb.ConfigError if the limit is out of range.
 func (l *Limiter) Tier(limit tb.Limit) (*Limiter, error) {
@@ -104,9 +94,8 @@ func (l *Limiter) Tier(limit tb.Limit) (*Limiter, error) {
 
 // SetLimit makes limit the limit of the calls of this limiter that come next. A bucket is converted
 // by the first call on it, also if that is refused: it keeps its tokens, but not more than the new
-// capacity, and its debt. Other processes may change their limits earlier or later. Each of their
-// calls converts the bucket to its own limit, and no client gains tokens from changes to and fro. A
-// bucket that is full has no key in Redis, and is full under the new limit too.
+// capacity, and its debt. A bucket that is full is full under the new limit too. The calls of other
+// processes convert the bucket to their own limits.
 //
 // SetLimit sends nothing to Redis. It returns a *tb.ConfigError if the limit is out of range, and
 // changes nothing.
@@ -151,11 +140,12 @@ func (l *Limiter) Decide(ctx context.Context, key string, cost float64) (Outcome
 // converts a bucket of another limit, as Allow does.
 func (l *Limiter) Peek(ctx context.Context, key string) (tb.Decision, error) {
 	m := l.layout.Load()
-	s, err := l.look(ctx, m, key, item{units: m.scale})
+	it := item{units: m.scale}
+	s, err := l.look(ctx, m, key, it)
 	if err != nil {
 		return tb.Decision{}, err
 	}
-	return m.take(&s, m.scale), nil
+	return m.apply(&s, &it).Decision, nil
 }
 
 // Level returns how full key's bucket is now. It takes nothing, and converts no bucket.

@@ -24,8 +24,8 @@ const loadKeys = 8
 
 // results are what a load has seen.
 type results struct {
-	server, policy [loadKeys]int64          // tokens granted, by key
-	decided        [len(deciderNames)]int64 // calls, by what decided
+	server, policy [loadKeys]int64     // tokens granted, by key
+	decided        [ByPolicy + 1]int64 // calls, by what decided
 	slowest        time.Duration
 	late           time.Duration // of a timer that waits beside the load for the timeout
 }

@@ -130,8 +130,7 @@ func WithoutBatching() Option {
 
 func apply(opts []Option) (settings, error) {
 	s := settings{
-		prefix: "tb:", timeout: 50 * time.Millisecond, policy: Refuse, denial: time.Second,
-		link: newLink(),
+		prefix: "tb:", timeout: 50 * time.Millisecond, denial: time.Second, link: newLink(),
 	}
 	for _, o := range opts {
 		if o.wrong != nil {

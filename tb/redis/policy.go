@@ -14,11 +14,11 @@ type Policy int
 
 const (
 	// Refuse refuses all calls. Then no key is ever granted more than its bound.
-	Refuse Policy = -1
+	Refuse Policy = iota
 	// Allow grants all calls with a cost up to Capacity. Then a failure of the server lifts the limit.
-	Allow Policy = -2
+	Allow
 	// Fail leaves the decision to the caller: the calls return the *Error.
-	Fail Policy = -3
+	Fail
 )
 
 // LocalShare gives each process its share of the limit: see tb.Limit.Share. n is the number of
@@ -27,30 +27,26 @@ const (
 //
 // A process charges its share with what the server grants to it, so that a failure starts no fresh
 // burst. The shares take the memory of a tb/cas limiter with up to tb.DefaultMaxKeys keys.
-func LocalShare(n int) Policy { return Policy(max(n, 0)) }
+func LocalShare(n int) Policy { return Policy(-1 - max(n, 0)) }
 
 // String returns "refuse", "allow", "fail" or "local share".
 func (p Policy) String() string {
-	switch p {
-	case Refuse:
-		return "refuse"
-	case Allow:
-		return "allow"
-	case Fail:
-		return "fail"
+	if p.isShare() {
+		return "local share"
 	}
-	return "local share"
+	return [...]string{"refuse", "allow", "fail"}[p]
 }
 
 // isShare reports whether p is a LocalShare.
-func (p Policy) isShare() bool { return p != Refuse && p != Allow && p != Fail }
+func (p Policy) isShare() bool { return p < 0 }
 
 // part returns the limit of a LocalShare.
 func (p Policy) part(limit tb.Limit) (tb.Limit, error) {
-	share, err := limit.Share(int(p))
+	n := int(-1 - p)
+	share, err := limit.Share(n)
 	var bad *tb.ConfigError
 	if errors.As(err, &bad) && bad.Field == "n" {
-		bad.Field, bad.Value = "WithPolicy", fmt.Sprintf("LocalShare(%d)", int(p))
+		bad.Field, bad.Value = "WithPolicy", fmt.Sprintf("LocalShare(%d)", n)
 	}
 	return share, err
 }
@@ -69,10 +65,10 @@ const (
 	ByPolicy
 )
 
-var deciderNames = [...]string{"server", "denial cache", "lease", "failure policy"}
-
 // String returns "server", "denial cache", "lease" or "failure policy".
-func (d Decider) String() string { return deciderNames[d] }
+func (d Decider) String() string {
+	return [...]string{"server", "denial cache", "lease", "failure policy"}[d]
+}
 
 // Outcome is a decision and its origin.
 type Outcome struct {

@@ -83,27 +83,9 @@ func (l *Limiter) reserve(
 	if err != nil || !r.Allowed || r.By == ByPolicy {
 		return r, nil, err
 	}
-	l.counts.reservations.Add(1)
-	c = &Charge{limiter: l, layout: m, key: key, tokens: cost, item: it, counted: true}
+	c = &Charge{limiter: l, layout: m, key: key, tokens: cost, item: it}
 	c.keep(r)
 	return r, c, nil
-}
-
-// settle gives back what an estimate was too much, or charges what it was too little.
-func (l *Limiter) settle(key string, estimate, actual float64) error {
-	m := l.layout.Load()
-	it := m.settlement(estimate, actual)
-	if it.units == 0 {
-		return nil
-	}
-	s, err := l.call(context.Background(), m, key, it)
-	if err != nil {
-		return l.counts.failed(err)
-	}
-	if it.kind == kindCharge {
-		l.counts.unpaid.Add(it.units-m.apply(&s, &it).units, m.scale)
-	}
-	return nil
 }
 
 // settlement returns the item that replaces an estimate by the actual cost. Both may be above the

@@ -25,8 +25,8 @@ type Stats struct {
 	// Abandoned counts the calls that the server granted in time, but whose caller had left when the
 	// reply came: because of the timeout or the context. Their tokens are taken.
 	Abandoned uint64
-	// Reservations counts the granted calls of Reserve and Wait, and Cancellations the cancelled ones
-	// among them. UnpaidTokens is what settled costs were above their estimates and could not be
+	// Reservations counts the granted calls of Reserve and Wait, and of charges that may wait.
+	// Cancellations counts the cancelled ones among them. UnpaidTokens is what settled costs were above their estimates and could not be
 	// charged.
 	Reservations, Cancellations uint64
 	UnpaidTokens                float64
@@ -75,8 +75,6 @@ type counts struct {
 	causes                       [causes]atomic.Uint64
 	denied                       *xsync.Counter
 }
-
-func newCounts() counts { return counts{denied: xsync.NewCounter()} }
 
 // decided counts a call by what decided it.
 func (c *counts) decided(o Outcome) {

@@ -186,7 +186,7 @@ func (s *simulator) compareGroups(rng *rand.Rand) error {
 					return failure
 				}
 				state := m.found(found, r.now)
-				d := m.take(&state, parts[j].items[0].units)
+				d := m.apply(&state, &parts[j].items[0]).Decision
 				got, granted = append(got, d), granted && d.Allowed
 			}
 			want, ok, err := tb.TakeAll(clock(), charges, nil)
