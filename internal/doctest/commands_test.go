@@ -1,10 +1,7 @@
 package doctest
 
 import (
-	"os"
-	"os/exec"
 	"path"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -51,31 +48,5 @@ func TestCommandsNameWhatExists(t *testing.T) {
 	}
 	if checked < 20 {
 		t.Errorf("%d names, want at least 20", checked)
-	}
-}
-
-// TestPolicyCommandsRun runs the commands of docs/policy.md on its first policy.
-func TestPolicyCommandsRun(t *testing.T) {
-	document, dir := read(t, "docs/policy.md"), t.TempDir()
-	policy, program := filepath.Join(dir, "policy.json"), filepath.Join(dir, "tb.exe")
-	if err := os.WriteFile(policy, []byte(blocks(document, "json")[0]), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.Command("go", "build", "-C", "../../cmd", "-o", program, "./tb").CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	commands := regexp.MustCompile(`(?m)^    tb (policy .*)$`).FindAllStringSubmatch(document, -1)
-	if len(commands) < 2 {
-		t.Errorf("%d commands, want at least 2", len(commands))
-	}
-	for _, m := range commands {
-		args := argument.FindAllString(strings.ReplaceAll(m[1], "policy.json", policy), -1)
-		for i := range args {
-			args[i] = strings.Trim(args[i], "'")
-		}
-		if out, err := exec.Command(program, args...).CombinedOutput(); err != nil {
-			t.Errorf("tb %s: %v\n%s", m[1], err, out)
-		}
 	}
 }
