@@ -181,7 +181,7 @@ func TestReleaseThatFailsChangesNothing(t *testing.T) {
 			r.commit()
 		}},
 		{"module that does not build", ok, "go vet", func(r repository) {
-			r.write("cmd/app/app.go", "package main\n\nvar one int = two\n").commit()
+			r.write("cmd/app/app.go", "package app\n\nvar one int = two\n").commit()
 		}},
 		{"repository that refuses a tag", ok, "does not take the commits", func(r repository) {
 			r.write("hooks/reference-transaction", "#!/bin/sh\n! grep -q refs/tags/store/\n").commit()
