@@ -1,4 +1,4 @@
-package xtime
+package peers
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	xrate "golang.org/x/time/rate"
 )
 
-// BenchmarkRate measures calls that are granted at once. With -cpu 1,64 it has one goroutine, or 64.
+// BenchmarkRate measures calls of package rate that are granted at once, beside x/time/rate. With -cpu 1,64 it has one goroutine, or 64.
 // To interleave the two packages, run it several times with -count 1.
 func BenchmarkRate(b *testing.B) {
 	const limit, burst = 1e9, 1 << 30
