@@ -81,15 +81,6 @@ func TestConcurrentChanges(t *testing.T) {
 	}
 }
 
-// As in x/time/rate, the zero Reservation is one that is not OK.
-func TestZeroReservation(t *testing.T) {
-	var r rate.Reservation
-	r.Cancel()
-	if r.OK() || r.Delay() != rate.InfDuration {
-		t.Errorf("OK %t, delay %v", r.OK(), r.Delay())
-	}
-}
-
 func TestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lim := rate.NewLimiter(2, 4)
@@ -123,7 +114,8 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// A debt has a bound, which no caller reaches by itself.
+// A debt has a bound, which no caller reaches by itself. As in x/time/rate, the zero Reservation is
+// one that is not OK.
 func TestMostDebt(t *testing.T) {
 	const burst = 1 << 30
 	lim, now := rate.NewLimiter(1e9, burst), time.Now()
@@ -132,8 +124,10 @@ func TestMostDebt(t *testing.T) {
 			t.Fatal("refused")
 		}
 	}
-	if r := lim.ReserveN(now, 1); r.OK() || r.Delay() != rate.InfDuration {
-		t.Errorf("OK %t, delay %v, want a refusal", r.OK(), r.Delay())
+	for _, r := range []*rate.Reservation{lim.ReserveN(now, 1), new(rate.Reservation)} {
+		if r.Cancel(); r.OK() || r.Delay() != rate.InfDuration {
+			t.Errorf("OK %t, delay %v, want a refusal", r.OK(), r.Delay())
+		}
 	}
 	lim = rate.NewLimiter(1e-9, 1)
 	for range 10 {

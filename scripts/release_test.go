@@ -5,7 +5,6 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -31,11 +30,6 @@ func TestReleasedModulesAreUsable(t *testing.T) {
 	if n := strings.Count(files, ": OK"); n != 6*3*2 {
 		t.Errorf("%d files, want three programs and their bills for six platforms:\n%s", n, files)
 	}
-	tags := strings.Fields(r.run("git", "tag", "--points-at", "HEAD^"))
-	if !slices.Contains(tags, "v0.1.0") || !slices.Contains(tags, "cmd/v0.1.0") ||
-		!slices.Contains(tags, "tb/redis/v0.1.0") {
-		t.Fatalf("tags %q", tags)
-	}
 	for _, dir := range []string{".", "cmd", "tb/redis"} {
 		for _, workspace := range []string{"", "off"} {
 			r := r.with("GOWORK=" + workspace)
@@ -51,7 +45,7 @@ func TestReleasedModulesAreUsable(t *testing.T) {
 	ordinary := "file://" + filepath.Join(r.run("go", "env", "GOMODCACHE"), "cache", "download") +
 		"," + r.run("go", "env", "GOPROXY")
 	published := t.TempDir()
-	for _, tag := range tags {
+	for _, tag := range strings.Fields(r.run("git", "tag", "--points-at", "HEAD^")) {
 		module, version := root, tag
 		if i := strings.LastIndex(tag, "/"); i >= 0 {
 			module, version = root+"/"+tag[:i], tag[i+1:]
