@@ -45,8 +45,9 @@
 // Reserve, Wait, and a charge with MayWait take tokens before the bucket has them. If the bucket
 // cannot pay, the call puts it in debt. Then the reservation has a slot: the moment at which the
 // supply has paid the debt. The slots of reservations have the order in which they took their
-// tokens, and two of them never share a slot, unless tokens were given back between them. Until
-// the last slot, the bucket refuses every call that may not wait, and RetryAfter is exact.
+// tokens, and two of them never share a slot, unless tokens were given back or the bucket was
+// reset between them. Until the last slot, the bucket refuses every call that may not wait, and
+// RetryAfter is exact. A Reset ends the debt, and the Delay that was returned before stays.
 //
 // C1 counts a reservation at its slot. If the bucket could pay at once, C1 counts the reservation
 // as any other grant. Delay is the time from the reading to the slot, rounded up to a nanosecond:
@@ -62,10 +63,11 @@
 //
 // Cancel is for tokens that are not used. It is the same for a reservation and a charge, before the
 // slot and after it, and moves no slot of another reservation. If no other call has taken tokens
-// since, it gives back all of them, and so do several if the newest is cancelled first. While a
-// newer reservation waits, it gives nothing back: the supply of the cancelled slot is lost. Wait
-// takes nothing if the deadline of its context is too early. So only a context that is cancelled
-// while Wait sleeps costs a slot.
+// since, it gives back all of them, and so do several that have slots if the newest is cancelled
+// first. While a newer reservation waits, it gives nothing back: the supply of the cancelled slot
+// is lost. Wait takes nothing if the deadline of its context is too early. So only a context that
+// is cancelled while Wait sleeps costs a slot. After a Reset, Cancel of an earlier grant gives
+// nothing back in tb/cas and tb/mutex.
 //
 // # Settled costs
 //
@@ -139,12 +141,13 @@
 //   - instant: a clock reading, in nanoseconds since an epoch long before the first one.
 //   - supply S(t): the units that the rate has supplied by instant t.
 //   - own time: the latest reading of a bucket's grants, or its start (see Eviction) if later. In
-//     debt it is the last slot.
+//     debt it is the last slot. A Reset makes its own reading the start, even an earlier one.
 //   - deficit: the units that a bucket lacks to be full.
 //   - debt: the units that a bucket lacks to be empty. In eviction it is the deficit, which the
 //     eviction forgives.
 //   - reservation: tokens that were taken, and the time from which they may be used.
 //   - slot: the moment at which the supply has paid for a reservation. The bucket is empty then.
 //   - tier: the keys that share one of several limits in a table.
-//   - move: to allocate a bucket again, after a long time, a change of the limit or another tier.
+//   - move: to allocate a bucket again, after a long time, a change of the limit or tier, or for a
+//     Reset.
 package tb
