@@ -159,7 +159,8 @@ func (l *Limiter) Level(ctx context.Context, key string) (tb.Level, error) {
 }
 
 // Reset fills key's bucket. In an interval that contains the reset, the key may be granted up to
-// Capacity tokens more. A Reset that returned an error may still happen.
+// Capacity tokens more, and the debt of its bucket. A Reset that returned an error may still
+// happen.
 func (l *Limiter) Reset(ctx context.Context, key string) error {
 	if l.share != nil {
 		l.share.Reset(key)
