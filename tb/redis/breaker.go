@@ -44,8 +44,7 @@ func (s BreakerState) String() string {
 // breaker keeps calls from a server that does not decide. The zero value is closed. All methods are
 // safe for concurrent use. Times are local times in µs.
 //
-// It is not a breaker of a library, because those end the open state at once: they have no bound
-// that grows, and no rule of both a row and a share of failures. See DESIGN.md here.
+// DESIGN.md here says why it is not a breaker of a library.
 type breaker struct {
 	mu       sync.Mutex
 	state    BreakerState

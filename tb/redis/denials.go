@@ -70,23 +70,18 @@ func (d *denials) holds(key string, v *denial, local int64) bool {
 
 // denied returns the bucket of key now, if it is known that it cannot pay for an item that may not
 // wait. Its time is the server's time at the last reply, plus the local time since.
-func (l *shared) denied(m *layout, key string, it *item) (state, bool) {
+func (l *shared) denied(m *layout, key string, it *item) (s state, ok bool) {
 	if l.denial == 0 || it.kind != kindTake || it.units > m.capacity {
-		return state{}, false
+		return s, false
 	}
-	v := l.denials.Load(key)
-	if v == nil || v.layout != m.id {
-		return state{}, false
+	v, local := l.denials.Load(key), l.local()
+	if !l.denials.holds(key, v, local) || v.layout != m.id {
+		return s, false
 	}
-	local := l.local()
-	if !l.denials.holds(key, v, local) {
-		return state{}, false
+	if s = m.at(v.state, v.latest(local)); m.pay(&s, it.units) {
+		return s, false
 	}
-	now := v.now + uint64(max(0, local-v.received))
-	if s := m.at(v.state, v.latest(local)); m.pay(&s, it.units) {
-		return state{}, false
-	}
-	return m.at(v.state, now), true
+	return m.at(v.state, v.now+uint64(max(0, local-v.received))), true
 }
 
 // remember keeps a bucket that cannot pay cost, and brings a bucket up to date that is kept. What

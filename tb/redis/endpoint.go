@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -96,21 +95,11 @@ func (e *endpoint) of(cmd rueidis.Completed) rueidis.Client {
 // Do implements rueidis.Client.
 func (e *endpoint) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
 	result := e.of(cmd).Do(ctx, cmd)
-	if isOfCluster(result.Error()) && e.cluster.Load() == nil {
+	err := result.Error()
+	if err != nil && e.cluster.Load() == nil && clientError(err).Cause == CauseCluster {
 		go e.look()
 	}
 	return result
-}
-
-// isOfCluster reports whether a node of a cluster refuses a command because of its keys: another
-// node has them, or no node has all of them.
-func isOfCluster(err error) bool {
-	e, ok := rueidis.IsRedisErr(err)
-	if !ok {
-		return false
-	}
-	_, moved := e.IsMoved()
-	return moved || strings.HasPrefix(e.Error(), "CROSSSLOT")
 }
 
 // DoMulti implements rueidis.Client.

@@ -35,7 +35,8 @@ const (
 	CauseReadOnly
 	// CauseOutOfMemory says that the server has reached maxmemory, and evicts nothing.
 	CauseOutOfMemory
-	// CauseCluster says that the cluster is down, or moves the slot of the key.
+	// CauseCluster says that the cluster is down, or moves the slot of the key, or that the client does
+	// not know the cluster yet.
 	CauseCluster
 	// CauseForbidden says that the user of the connection lacks a right.
 	CauseForbidden
@@ -95,10 +96,6 @@ func isTryAgain(err error) bool {
 // scriptLine matches the text that Redis 6.2 puts before the error of a command in a script.
 var scriptLine = regexp.MustCompile(`^Error running script \(.*?\): (@user_script: ?\d+: )+-?`)
 
-// lacksRight matches the error of a command in a script if the user may not run it, which has no
-// code. The first text is of Redis 7.0 and 6.2, the second of Redis 7.2 and later and of Valkey.
-var lacksRight = regexp.MustCompile(`^(The user executing the script|ACL failure in script)`)
-
 // clientError returns the error of a call from the error of the client.
 func clientError(err error) *Error {
 	e, ok := rueidis.IsRedisErr(err)
@@ -118,9 +115,6 @@ func clientError(err error) *Error {
 // replyError returns the error of a call from the text of an error reply.
 func replyError(text string, err error) *Error {
 	text = strings.TrimPrefix(scriptLine.ReplaceAllString(text, ""), "ERR ")
-	if lacksRight.MatchString(text) {
-		return &Error{CauseForbidden, err}
-	}
 	code, _, _ := strings.Cut(text, " ")
 	switch code {
 	case "LOADING", "MASTERDOWN":
@@ -129,7 +123,7 @@ func replyError(text string, err error) *Error {
 		return &Error{CauseReadOnly, err}
 	case "OOM":
 		return &Error{CauseOutOfMemory, err}
-	case "CLUSTERDOWN", "TRYAGAIN", "MOVED", "ASK":
+	case "CLUSTERDOWN", "TRYAGAIN", "MOVED", "ASK", "CROSSSLOT":
 		return &Error{CauseCluster, err}
 	case "NOPERM":
 		return &Error{CauseForbidden, err}
@@ -137,6 +131,12 @@ func replyError(text string, err error) *Error {
 		return &Error{CauseForeign, err}
 	case "NOAUTH", "WRONGPASS":
 		return &Error{CauseUnauthenticated, err}
+	}
+	// The errors of a command in a script that the user may not run have no code. The first text is of
+	// Redis 7.0 and 6.2, the second of Redis 7.2 and later and of Valkey.
+	if strings.HasPrefix(text, "The user executing the script") ||
+		strings.HasPrefix(text, "ACL failure in script") {
+		return &Error{CauseForbidden, err}
 	}
 	return &Error{CauseRejected, err}
 }

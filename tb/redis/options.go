@@ -67,9 +67,8 @@ func WithTimeout(d time.Duration) Option {
 //
 // All limiters that share buckets must have the same h. The capacity of the buckets is less by what
 // the rate supplies in h, rounded up to tokens, so that all processes together keep the bound of
-// the limit (C1). Without that price the leases of the last h would add to the bound. If it is
-// above half of the capacity, or if the rate supplies less than two tokens in h, the option does
-// nothing.
+// the limit (C1). If that is above half of the capacity, or if the rate supplies less than two
+// tokens in h, the option does nothing.
 //
 // A lease grows while its tokens are used up within h, and takes at most half of what the bucket
 // had. Its renewal, a later sweep or Close gives back what is left, as far as Cancel of a charge

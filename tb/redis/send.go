@@ -14,14 +14,13 @@ type batch struct {
 	calls   int      // in the command
 	woken   []*call  // decided, by callers that wait
 
-	names    []string
+	names    []string // of the entries
 	argument []byte
 }
 
 // entry is a bucket in a command. Calls on several buckets have an entry for each of them, and then
 // the same bucket may have several entries.
 type entry struct {
-	name  string
 	calls []*call
 	part  int // of each of the calls
 	sight sight
@@ -68,12 +67,12 @@ func (l *shared) prune(b *batch, local int64) bool {
 		return c.stage == left || c.deadline <= local, timedOut()
 	})
 	b.wake()
-	b.entries, b.calls = b.entries[:0], 0
+	b.entries, b.names, b.calls = b.entries[:0], b.names[:0], 0
 	for _, q := range b.queues {
 		b.calls += len(q.batched)
 		for i := 0; len(q.batched) > 0 && i < q.buckets; i++ {
-			name := cmp.Or(q.batched[0].parts[i].name, q.name)
-			b.entries = append(b.entries, entry{name: name, calls: q.batched, part: i})
+			b.names = append(b.names, cmp.Or(q.batched[0].parts[i].name, q.name))
+			b.entries = append(b.entries, entry{calls: q.batched, part: i})
 		}
 	}
 	return b.calls > 0
@@ -81,11 +80,10 @@ func (l *shared) prune(b *batch, local int64) bool {
 
 // command sends the items of the calls.
 func (l *shared) command(ctx context.Context, b *batch, o *offset) (reply, error) {
-	b.names, b.argument = b.names[:0], b.argument[:0]
+	b.argument = b.argument[:0]
 	for i := range b.entries {
 		e := &b.entries[i]
 		first := &e.calls[0].parts[e.part]
-		b.names = append(b.names, e.name)
 		start := len(b.argument)
 		b.argument = append(b.argument, first.layout.header[:]...)
 		if e.part+1 < len(e.calls[0].parts) {

@@ -66,31 +66,23 @@ type ServerStats struct {
 }
 
 type counts struct {
-	granted, refused            atomic.Uint64
-	abandoned, leased           atomic.Uint64
+	granted, refused            [ByPolicy + 1]atomic.Uint64 // by what decided
+	denied                      *xsync.Counter              // refused, ByDenialCache
+	causes                      [causes]atomic.Uint64
+	abandoned                   atomic.Uint64
 	reservations, cancellations atomic.Uint64
 	unpaid, claimed, returned   unit.Sum
-
-	policyGranted, policyRefused atomic.Uint64
-	causes                       [causes]atomic.Uint64
-	denied                       *xsync.Counter
 }
 
 // decided counts a call by what decided it.
 func (c *counts) decided(o Outcome) {
 	switch {
-	case o.By == ByDenialCache:
+	case o.By == ByDenialCache: // goroutines do not wait for each other
 		c.denied.Inc()
-	case o.By == ByLease:
-		c.leased.Add(1)
-	case o.By == ByPolicy && o.Allowed:
-		c.policyGranted.Add(1)
-	case o.By == ByPolicy:
-		c.policyRefused.Add(1)
 	case o.Allowed:
-		c.granted.Add(1)
+		c.granted[o.By].Add(1)
 	default:
-		c.refused.Add(1)
+		c.refused[o.By].Add(1)
 	}
 }
 
@@ -107,14 +99,14 @@ func (c *counts) failed(err error) error {
 func (l *Limiter) Stats() Stats {
 	c := &l.counts
 	s := Stats{
-		Granted: c.granted.Load(), Refused: c.refused.Load(), Failed: make(map[Cause]uint64),
-		RefusedLocally: uint64(c.denied.Value()), Policy: l.policy,
-		PolicyGranted: c.policyGranted.Load(), PolicyRefused: c.policyRefused.Load(),
-		Abandoned: c.abandoned.Load(), Leased: c.leased.Load(), ServerStats: l.stats(),
+		Granted: c.granted[ByServer].Load(), Refused: c.refused[ByServer].Load(),
+		RefusedLocally: uint64(c.denied.Value()), Failed: make(map[Cause]uint64), Policy: l.policy,
+		PolicyGranted: c.granted[ByPolicy].Load(), PolicyRefused: c.refused[ByPolicy].Load(),
+		Abandoned: c.abandoned.Load(), Reservations: c.reservations.Load(),
+		Cancellations: c.cancellations.Load(), UnpaidTokens: c.unpaid.Tokens(),
+		Leased: c.granted[ByLease].Load(), ClaimedTokens: c.claimed.Tokens(),
+		ReturnedTokens: c.returned.Tokens(), ServerStats: l.stats(),
 	}
-	s.Reservations, s.Cancellations = c.reservations.Load(), c.cancellations.Load()
-	s.UnpaidTokens = c.unpaid.Tokens()
-	s.ClaimedTokens, s.ReturnedTokens = c.claimed.Tokens(), c.returned.Tokens()
 	for i := range c.causes {
 		if n := c.causes[i].Load(); n > 0 {
 			s.Failed[Cause(i)] = n

@@ -28,9 +28,9 @@ func NewStore(client rueidis.Client, opts ...Option) (*Store, error) {
 	return &Store{client, s.prefix, opts}, err
 }
 
-// Limiters returns a limiter for each of the limits of a rule. All of them have the same buckets,
-// as the limiters of Limiter.Tier have: the keys of the buckets begin with the prefix of the store,
-// the name of the rule and a colon. Processes that name a rule alike share its buckets.
+// Limiters returns a limiter for each of the limits of a rule, on the same buckets: see
+// Limiter.Tier. Their names begin with the prefix of the store, the name of the rule and a colon.
+// Processes that name a rule alike share its buckets.
 func (s *Store) Limiters(rule string, limits []tb.Limit) ([]tb.StoreLimiter, error) {
 	prefix := WithPrefix(s.prefix + rule + ":")
 	first, err := New(s.client, limits[0], append(slices.Clip(s.opts), prefix)...)

@@ -16,14 +16,12 @@ import (
 // The charges on Redis that have one client and one hash tag are taken by one command, all or none:
 // see WithTag. Without a cluster, the tags do not matter. A refused command takes nothing, but
 // converts the buckets of another limit. Charges of several tags are taken by one command after
-// another. If one refuses, those before it are cancelled. So put the charge that refuses most often
-// first. A process that ends between a grant and its Cancel costs tokens.
+// another, and the other charges last. If one refuses, those before it are cancelled. So put the
+// charge that refuses most often first. A process that ends between a grant and its Cancel costs
+// tokens.
 //
-// The other charges are peeked at first. If one refuses, Redis is not asked. They are taken last.
-//
-// If it is known that a bucket on Redis cannot pay, and it has no lease, its charge is refused
-// without a command, and the charges on Redis of which that is not known are not asked: see
-// WithMaxDenial.
+// Redis is not asked if another charge would refuse, or if it is known that a bucket on Redis
+// cannot pay, and it has no lease: see WithMaxDenial.
 //
 // A charge that was not asked, because another one has refused before, has the zero Decision. So a
 // refused call is granted after the longest RetryAfter, or later if a charge was not asked.
