@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"errors"
 	"math/bits"
 	"math/rand/v2"
 	"sync"
@@ -88,15 +87,11 @@ const (
 	failed         // it decides nothing at present, or too late
 )
 
-// healthOf returns what a command shows that returned err. A command has a deadline only if its
-// call had the whole timeout, so a client cannot open the breaker with short deadlines.
-func healthOf(err error) health {
-	if err == nil {
+// health returns what a command shows that returned e. A command has a deadline only if its call had
+// the whole timeout, so a client cannot open the breaker with short deadlines.
+func (e *Error) health() health {
+	if e == nil {
 		return healthy
-	}
-	var e *Error
-	if !errors.As(err, &e) { // closed
-		return unknown
 	}
 	switch e.Cause {
 	case CauseOutOfMemory, CauseForbidden, CauseForeign: // another key or cost may be decided
@@ -119,19 +114,17 @@ func (b *breaker) leave(opened uint64) {
 // observe takes in what was seen of the server by a command, or by a call that has timed out, which
 // began at a time. It returns the state before and after. What began before the last failure was
 // seen shows nothing new: a server that stops for a moment fails all that is under way, once.
-func (b *breaker) observe(
-	began int64, h health, err error, now int64,
-) (before, after BreakerState) {
+func (b *breaker) observe(began int64, e *Error, now int64) (before, after BreakerState) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	before = b.state
 	if began >= b.since {
-		switch h {
+		switch e.health() {
 		case healthy:
 			b.succeed()
 		case failed:
 			b.since = now
-			b.fail(err, now)
+			b.fail(e, now)
 		}
 	}
 	return before, b.state
@@ -155,7 +148,7 @@ func (b *breaker) succeed() {
 }
 
 // fail is called with the lock held.
-func (b *breaker) fail(err error, now int64) {
+func (b *breaker) fail(e *Error, now int64) {
 	const row = 1<<failuresInARow - 1
 	b.failures = (b.failures<<1 | 1) & (1<<window - 1)
 	if b.state == BreakerOpen ||
@@ -164,7 +157,7 @@ func (b *breaker) fail(err error, now int64) {
 	}
 	b.state, b.failures, b.underWay = BreakerOpen, 0, 0
 	b.opened++
-	b.cause = &Error{CauseOpen, err}
+	b.cause = &Error{CauseOpen, e}
 	b.setProbe(now)
 }
 
@@ -182,15 +175,15 @@ func (b *breaker) stats() (BreakerState, uint64) {
 }
 
 // observe tells the breaker of n what was seen, and logs its changes.
-func (l *shared) observe(n *node, began int64, h health, err error) {
-	if h == failed {
+func (l *shared) observe(n *node, began int64, e *Error) {
+	if e.health() == failed {
 		l.failed.Store(l.local())
 	}
-	before, after := n.breaker.observe(began, h, err, l.local())
+	before, after := n.breaker.observe(began, e, l.local())
 	switch {
 	case l.logger == nil:
 	case before == BreakerClosed && after == BreakerOpen:
-		l.logger.Warn("tb/redis: the failure policy decides", "policy", l.policy, "error", err)
+		l.logger.Warn("tb/redis: the failure policy decides", "policy", l.policy, "error", e)
 	case before == BreakerRecovering && after == BreakerClosed:
 		l.logger.Info("tb/redis: the server decides again", "policy", l.policy)
 	}

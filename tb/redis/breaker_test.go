@@ -18,6 +18,8 @@ type timeline struct {
 // errTest is the error of the calls that fail.
 var errTest = &Error{CauseTimeout, context.DeadlineExceeded}
 
+var seen = map[health]*Error{healthy: nil, unknown: {Cause: CauseBusy}, failed: errTest}
+
 // call makes a call without duration, and returns whether the breaker admitted it.
 func (l *timeline) call(h health) bool {
 	opened, err := l.b.enter(l.now)
@@ -25,7 +27,7 @@ func (l *timeline) call(h health) bool {
 		return false
 	}
 	l.b.leave(opened)
-	l.b.observe(l.now, h, errTest, l.now)
+	l.b.observe(l.now, seen[h], l.now)
 	return true
 }
 
@@ -90,12 +92,9 @@ func TestHealthOfErrors(t *testing.T) {
 	}
 	for cause := range causes {
 		h, ok := want[cause]
-		if got := healthOf(&Error{Cause: cause}); !ok || got != h {
+		if got := (&Error{Cause: cause}).health(); !ok || got != h {
 			t.Errorf("%v: health %d, want %d", cause, got, h)
 		}
-	}
-	if got := healthOf(ErrClosed); got != unknown {
-		t.Errorf("closed: health %d, want %d", got, unknown)
 	}
 }
 
@@ -144,7 +143,7 @@ func TestBreakerRecoversByDoubling(t *testing.T) {
 		wantCause(t, err, CauseBusy)
 		for range most {
 			l.b.leave(1)
-			l.b.observe(l.now, healthy, nil, l.now)
+			l.b.observe(l.now, nil, l.now)
 		}
 	}
 	l.want(BreakerClosed, 1)
@@ -156,9 +155,9 @@ func TestBreakerCountsAFailureOnce(t *testing.T) {
 	for i := range int64(failuresInARow - 1) {
 		l.now += time.Second.Microseconds()
 		for began := range 100 * i {
-			l.b.observe(l.now-1-began, failed, errTest, l.now+began)
+			l.b.observe(l.now-1-began, errTest, l.now+began)
 		}
-		l.b.observe(l.now-1, healthy, nil, l.now) // late, too
+		l.b.observe(l.now-1, nil, l.now) // late, too
 	}
 	l.want(BreakerClosed, 0)
 }
@@ -173,13 +172,13 @@ func TestLateReportsDoNotMoveTheBreaker(t *testing.T) {
 		}
 	}
 	l.open()
-	l.b.observe(0, healthy, nil, l.now)
+	l.b.observe(0, nil, l.now)
 	l.want(BreakerOpen, 1)
 	l.now = time.Second.Microseconds()
 	l.call(healthy)
 	for range stuck {
 		l.b.leave(0)
-		l.b.observe(0, failed, errTest, l.now)
+		l.b.observe(0, errTest, l.now)
 	}
 	l.want(BreakerRecovering, 1)
 	admitted := 0

@@ -208,7 +208,7 @@ func (l *shared) expire() {
 	l.watch(now)
 	s.mu.Unlock()
 	for _, c := range late {
-		l.observe(c.node, c.timeout-l.timeout.Microseconds(), failed, timedOut())
+		l.observe(c.node, c.timeout-l.timeout.Microseconds(), timedOut())
 	}
 	wake(ended)
 }
@@ -236,4 +236,4 @@ func wake(calls []*call) {
 	}
 }
 
-func timedOut() error { return &Error{CauseTimeout, context.DeadlineExceeded} }
+func timedOut() *Error { return &Error{CauseTimeout, context.DeadlineExceeded} }

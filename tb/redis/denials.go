@@ -14,8 +14,7 @@ const maxDenials = 1 << 16
 // only take tokens, so the bucket has no more than a bucket from which none has been taken since. A
 // cost that this bucket cannot pay would be refused by the server too.
 //
-// The bucket is remembered and not only the refused cost. So a grant that empties a bucket saves
-// the first refusal, smaller costs than the refused one are still sent, and the answers are exact.
+// The bucket is remembered and not only the refused cost, so the answers are exact.
 type denials struct {
 	lru.Map[string, denial]
 

@@ -179,7 +179,7 @@ func TestConfigErrors(t *testing.T) {
 func open(l *Limiter) {
 	for i := range int64(failuresInARow) {
 		now := patient.Microseconds()
-		l.nodes[0].breaker.observe(now+i, failed, errors.New("test"), now)
+		l.nodes[0].breaker.observe(now+i, errTest, now)
 	}
 }
 

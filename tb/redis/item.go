@@ -124,12 +124,12 @@ type reply struct {
 }
 
 // parse returns the reply on n buckets.
-func parse(text string, n int) (r reply, err error) {
+func parse(text string, n int) (reply, *Error) {
 	end := 7 + bucketBytes*n
 	if len(text) < end {
-		return r, &Error{CauseRejected, errors.New("the reply has another form")}
+		return reply{}, &Error{CauseRejected, errors.New("the reply has another form")}
 	}
-	r.now, r.buckets = uint56([]byte(text[:7])), text[7:end]
+	r := reply{now: uint56([]byte(text[:7])), buckets: text[7:end]}
 	if text = text[end:]; text != "" {
 		r.failure = replyError(text, errors.New(text))
 	}

@@ -27,16 +27,14 @@ func newScript(text string) *script {
 // run runs the script on keys. A server that has never seen the script, or has lost it, gets its
 // text. ctx ends for a lone call only, because the client may forget a command that is still in its
 // queue then.
-func (l *shared) run(
-	ctx context.Context, names []string, argument []byte,
-) (r reply, err error) {
+func (l *shared) run(ctx context.Context, names []string, argument []byte) (reply, *Error) {
 	c := l.client
 	n, arg := int64(len(names)), string(argument)
 	build := c.B()
 	if l.isCluster() && slices.ContainsFunc(names, func(n string) bool {
 		return tagOf(n) != tagOf(names[0])
 	}) { // the client became one of a cluster after the batch was filled, and would panic
-		return r, &Error{CauseCluster, rueidis.ErrNoSlot}
+		return reply{}, &Error{CauseCluster, rueidis.ErrNoSlot}
 	}
 	l.inFlight.Add(1)
 	defer l.inFlight.Add(-1)
@@ -49,12 +47,13 @@ func (l *shared) run(
 	}
 	text, err := result.ToString()
 	if err != nil {
-		return r, l.failure(ctx, names[0], clientError(err))
+		return reply{}, l.failure(ctx, names[0], clientError(err))
 	}
-	if r, err = parse(text, len(names)); err == nil && r.failure != nil {
+	r, e := parse(text, len(names))
+	if r.failure != nil {
 		r.failure = l.failure(ctx, names[0], r.failure)
 	}
-	return r, err
+	return r, e
 }
 
 // failure returns e, the error of a command on a key. If a replica has answered, it closes a

@@ -41,13 +41,13 @@ func (l *shared) send(ctx context.Context, b *batch) {
 			return
 		}
 		r, err := l.command(ctx, b, &n.offset)
-		if isTryAgain(err) {
+		if err != nil && isTryAgain(err) {
 			time.Sleep(time.Millisecond)
 			continue
 		}
 		received := l.local()
 		if err != nil {
-			l.observe(n, sent, healthOf(err), err)
+			l.observe(n, sent, err)
 			l.fail(b, err)
 			return
 		}
@@ -79,7 +79,7 @@ func (l *shared) prune(b *batch, local int64) bool {
 }
 
 // command sends the items of the calls.
-func (l *shared) command(ctx context.Context, b *batch, o *offset) (reply, error) {
+func (l *shared) command(ctx context.Context, b *batch, o *offset) (reply, *Error) {
 	b.argument = b.argument[:0]
 	for i := range b.entries {
 		e := &b.entries[i]
@@ -143,11 +143,7 @@ func (l *shared) deliver(b *batch, r reply, sent, received int64) (all bool) {
 		b.entries[i].remember()
 	}
 	n := b.queues[0].node
-	var failure error
-	if r.failure != nil {
-		failure = r.failure
-	}
-	l.observe(n, sent, healthOf(failure), failure)
+	l.observe(n, sent, r.failure)
 	all = true
 	l.finish(b, func(c *call) (bool, error) {
 		if r.now > c.late {

@@ -143,11 +143,12 @@ func (s *simulator) runEach(commands []command) ([]reply, error) {
 	replies := make([]reply, len(commands))
 	for i, r := range s.client.DoMulti(ctx, all...) {
 		text, err := r.ToString()
-		if err == nil {
-			replies[i], err = parse(text, len(commands[i].parts))
-		}
 		if err != nil {
 			return nil, fmt.Errorf("command %d: %w", i, err)
+		}
+		var failure *Error
+		if replies[i], failure = parse(text, len(commands[i].parts)); failure != nil {
+			return nil, fmt.Errorf("command %d: %w", i, failure)
 		}
 	}
 	return replies, nil

@@ -16,13 +16,7 @@ import (
 
 // ParseAddress returns the options of a client for limiters: without a cache of its own, and with a
 // write timeout of a second unless the URL has another. An address is host:port or a URL of
-// [rueidis.ParseURL]:
-//
-//	redis://user:password@host:6379/0, with TLS rediss://host:6380
-//	rediss://host:6380?cert=client.pem&key=client-key.pem with a certificate of the client
-//	redis://host1:6379?addr=host2:6379 for a cluster
-//	redis://host1:26379?addr=host2:26379&master_set=name for Sentinel
-//	unix:///run/redis.sock
+// [rueidis.ParseURL], which may name a certificate of the client: docs/redis.md has the forms.
 //
 // [NewClient] makes a client from the options. The files of a certificate are in PEM, and are read
 // for each connection, so they can be replaced. The error of ParseAddress does not have the
