@@ -116,8 +116,8 @@ func (l *Limiter[K]) ChargeIn(tier int, key K, cost float64) (KeyCharge[K], erro
 
 // Peek returns the decision that Allow would return now. It takes nothing, adds no key and waits for
 // no insert. Under RefuseNew, while another call holds the lock of the table, Peek decides on a new
-// key by the least stamp that the table last published. Then Allow may refuse the key although Peek
-// does not, or for longer.
+// key by the least stamp that the table last published. Then Allow may decide otherwise, or refuse
+// the key for another time.
 func (l *Limiter[K]) Peek(ctx context.Context, key K) (Decision, error) {
 	return (*cas.Limiter[K])(l).Peek(ctx, key)
 }
@@ -161,8 +161,8 @@ func (l *Limiter[K]) Tiers() []Limit { return (*cas.Limiter[K])(l).Tiers() }
 
 // Reset fills key's bucket, if the table has it. In an interval that contains the reset, the key may
 // be granted more by Capacity and by the debt of its bucket. The key keeps its tier and, until it is
-// evicted, its place in the table. Reset is as fast as a call that moves its bucket, and new keys do
-// not wait for it.
+// evicted, its place in the table. Cancel of an earlier grant gives nothing back. Reset is as fast as
+// a call that moves its bucket, and new keys do not wait for it.
 func (l *Limiter[K]) Reset(key K) { (*cas.Limiter[K])(l).Reset(key) }
 
 // Len returns the number of keys in the table, never more than MaxKeys. It waits for inserts.

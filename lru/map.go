@@ -87,7 +87,7 @@ func (m *Map[K, V]) Pause(f func(keys int)) {
 // Refuses reports whether Insert would refuse a new key at now. If so, until is the least
 // stamp: from then on there is room. Refuses never waits, but inserts may wait for it. While
 // another goroutine holds the lock, Refuses answers from the stamp that was last published. Then
-// until may be too low, and refuses may be false although Insert would refuse the key.
+// until may be too low, or too high if a stamp has decreased, and Insert may decide otherwise.
 func (m *Map[K, V]) Refuses(now uint64) (until uint64, refuses bool) {
 	if until = m.refuseUntil.Load(); until > 0 && m.mu.TryLock() {
 		defer m.mu.Unlock()

@@ -10,12 +10,11 @@ import (
 // restart forgets no debt.
 type State struct {
 	// Tokens is the number of tokens in the bucket, fractions included, and negative if the bucket
-	// is in debt.
+	// is in debt. A deeper debt than 2³² tokens, which only a late reading shows, is cut to that.
 	Tokens float64
 	// At is the wall clock time at which the bucket has them.
 	At time.Time
-	// Tier is the tier of the bucket, or 0 in a limiter without tiers. Restore needs it if the
-	// limiter has no function that returns the tier of a key.
+	// Tier is the tier of the bucket, or 0 in a limiter without tiers.
 	Tier int
 }
 

@@ -4,8 +4,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// deepestDebt is the deepest debt in tokens that a change of the limit keeps. It is more than
-// maxDebt, because at a late reading a debt is deeper.
+// deepestDebt is the deepest debt in tokens that a change of the limit or a Snapshot keeps. It is
+// more than maxDebt, because at a late reading a debt is deeper.
 const deepestDebt = 1 << 32
 
 // mostDebt is the most units of debt that a level reports. At a late reading the debt is higher by

@@ -626,6 +626,32 @@ func TestSnapshotReadsTheClockForEachKey(t *testing.T) {
 	})
 }
 
+// At a late reading a debt may be deeper than any that Restore accepts.
+func TestSnapshotOfADeepDebtIsRestored(t *testing.T) {
+	now := time.Unix(1e6, 0)
+	limits := []tb.Limit{{Capacity: 1000, Tokens: 1_000_000, Per: time.Second}}
+	onBoth(t, &now, limits, nil, func(t *testing.T, l both) {
+		start := now
+		tokensOf(t, l, "b")
+		now = now.Add(2 * time.Hour) // the clock jumps ahead, and back
+		if r, err := l.Reserve(t.Context(), "a", 1000); err != nil || !r.Allowed {
+			t.Fatal(r.Decision, err)
+		}
+		if r, err := l.Reserve(t.Context(), "a", 1); err != nil || r.Delay() == 0 {
+			t.Fatal(r.Decision, err)
+		}
+		now = start
+		for key, s := range l.(saver).Snapshot() {
+			if key == "a" && s.Tokens != -1<<32 {
+				t.Errorf("%v tokens", s.Tokens)
+			}
+		}
+		if err := l.Restore(l.(saver).Snapshot()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // A bucket that is reset stays in its tier, and what was taken before can no longer be given back.
 func TestResetKeepsTheTierOfAKey(t *testing.T) {
 	now := time.Unix(0, 0)

@@ -77,7 +77,7 @@ func (b *Bucket) AddAt(t time.Time, tokens float64) {
 		refund(b, at, tokens, 0)
 	case tokens < 0:
 		if b.load() == nil {
-			b.enter(b.layoutOf(nil), at)
+			b.fill(b.layoutOf(nil), at)
 		}
 		want := request{tokens: -tokens, within: tb.Never, deep: true, partial: true}
 		_, _ = spend(b, b.load(), at, want)

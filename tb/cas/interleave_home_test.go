@@ -160,3 +160,23 @@ func TestTwoChangesAtOnceEndTwoEras(t *testing.T) {
 		t.Errorf("era %d with %d before, want 2 with 2", m.owner>>tierBits, len(m.eras))
 	}
 }
+
+// AddAt is stopped before it makes the first cell of a bucket, which is used meanwhile under another
+// limit.
+func TestAddAtAfterTheFirstUse(t *testing.T) {
+	now := time.Unix(0, 0)
+	b, err := NewBucket(tb.Limit{Capacity: 100, Tokens: 1, Per: time.Second},
+		tb.WithClock(func() time.Time { return now }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := b.layoutOf(nil)
+	if err := b.SetLimit(tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	b.Allow()
+	b.fill(m, b.clock.read())
+	if got := b.Level().Tokens; got != 9 {
+		t.Errorf("%v tokens, want 9", got)
+	}
+}

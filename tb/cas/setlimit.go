@@ -45,15 +45,21 @@ func (b *Bucket) enter(m *layout, t uint64) *layout {
 			return has, whole
 		})
 		if !found { // before the first grant it is full
-			c := new(cell)
-			c.first(m, balance{time: m.supply.at(t)}, t)
-			b.cell.CompareAndSwap(nil, c)
+			b.fill(m, t)
 		}
 	}
 	if !whole {
 		return m
 	}
 	return m.ended(t)
+}
+
+// fill makes the first cell of the bucket, a full one at t, unless it has one. If m has ended since
+// it was loaded, the bucket has one, which SetLimit has made.
+func (b *Bucket) fill(m *layout, t uint64) {
+	c := new(cell)
+	c.first(m, balance{time: m.supply.at(t)}, t)
+	b.cell.CompareAndSwap(nil, c)
 }
 
 // Limit returns the limit of the bucket.

@@ -23,7 +23,8 @@ func (l *Limiter[K]) Snapshot() iter.Seq2[K, tb.State] {
 			if c == nil || err != nil {
 				continue
 			}
-			if !yield(key, tb.State{Tokens: m.level(has, t).Tokens, At: at, Tier: tierOf(m.owner)}) {
+			tokens := max(m.level(has, t).Tokens, -deepestDebt)
+			if !yield(key, tb.State{Tokens: tokens, At: at, Tier: tierOf(m.owner)}) {
 				return
 			}
 		}

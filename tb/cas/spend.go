@@ -10,7 +10,7 @@ type home interface {
 	// or a later one.
 	layoutOf(c *cell) *layout
 	// replace installs a cell with the given base and word in place of old. It returns nil if
-	// another goroutine has replaced or removed old.
+	// another goroutine has replaced or evicted old.
 	replace(old *cell, m *layout, base, word uint64) *cell
 	// insert decides a call on a full bucket, and installs its first cell. done is false if
 	// another goroutine has installed one.
@@ -92,7 +92,7 @@ func visit[H home](
 
 // succeed replaces the sealed cell c, by which its bucket has the balance before, by a cell for
 // next. The replacement is the grant: DESIGN.md §8 has the reason. done is false if another
-// goroutine has replaced or removed c.
+// goroutine has replaced or evicted c.
 func succeed[H home](
 	h H, m *layout, c *cell, t uint64, before, next balance,
 ) (r receipt, done bool) {

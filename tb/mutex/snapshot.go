@@ -44,7 +44,8 @@ func (l *Limiter[K]) stored(key K, now uint64) (tb.State, bool) {
 		return tb.State{}, false
 	}
 	m := l.limitOf(b, 0)
-	return tb.State{Tokens: m.level(b.in(m, now), now).Tokens, Tier: m.tier}, true
+	tokens := max(m.level(b.in(m, now), now).Tokens, -deepestDebt)
+	return tb.State{Tokens: tokens, Tier: m.tier}, true
 }
 
 // Restore gives buckets the states that Snapshot has yielded. It returns an error, and changes

@@ -13,7 +13,7 @@ const (
 	// maxDebt is the most tokens that calls of Wait may put a bucket into debt.
 	maxDebt = 2 * tb.MaxCapacity
 
-	// deepestDebt is the deepest debt in tokens that a change of the limit keeps.
+	// deepestDebt is the deepest debt in tokens that a change of the limit or a Snapshot keeps.
 	deepestDebt = 1 << 32
 
 	// mostDebt is the most units of debt that a level reports.
@@ -32,7 +32,7 @@ type state struct {
 	time   wide  // as the supply clock shows it
 	inDebt bool
 	limit  *limit // of these units and this time
-	moves  int    // to other limits
+	moves  int    // to other limits, and states that were not left by a call
 }
 
 // first returns a full bucket that starts at now.

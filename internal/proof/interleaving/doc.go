@@ -39,7 +39,8 @@
 //
 // A call that takes nothing may find that a full table refuses its new key. Its answer may be
 // milder than the answer of tb/mutex, because stamps may have grown since the table last read
-// them: the refusal ends earlier, or the answer is not a refusal. It is never harsher.
+// them: the refusal ends earlier, or the answer is not a refusal. It is harsher only if a stamp has
+// decreased and another call has the lock of inserts, which happens in no program.
 //
 // A Cancel or Settle of a reservation that another goroutine corrects at the same time has no
 // effect, and may return before the other call has its effect.
