@@ -3,6 +3,7 @@ package lru
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/seed-181794aa/ratelimit/internal/proof/modelcheck"
 )
@@ -81,8 +82,8 @@ type stored[V any] struct {
 	v    *V
 }
 
-// stored returns the values in the small maps. Maps that keys are moved to come last.
-func (t *table[K, V]) stored() []stored[V] {
+// stored yields the values in the small maps. Maps that keys are moved to come last.
+func (t *table[K, V]) stored(yield func(stored[V]) bool) {
 	var maps []*smallMap[V]
 	for i := range t.slots {
 		maps = append(maps, t.slots[i].Load())
@@ -90,20 +91,20 @@ func (t *table[K, V]) stored() []stored[V] {
 	if move := t.moving.Load(); move != nil {
 		maps = append(maps, move.to[:]...)
 	}
-	var all []stored[V]
-	seen := make(map[*smallMap[V]]bool, len(maps))
-	for _, m := range maps {
-		if !seen[m] {
-			m.Each(func(hash uint64, v *V) { all = append(all, stored[V]{m, hash, v}) })
+	goesOn := true
+	for i, m := range maps {
+		if goesOn && !slices.Contains(maps[:i], m) {
+			m.Each(func(hash uint64, v *V) bool {
+				goesOn = yield(stored[V]{m, hash, v})
+				return goesOn
+			})
 		}
-		seen[m] = true
 	}
-	return all
 }
 
 // Find returns the value of key, or nil, without a look-up.
 func (m *Map[K, V]) Find(key K) *V {
-	for _, s := range m.table.stored() {
+	for s := range m.table.stored {
 		if m.table.hasKey(s.v, key) {
 			return s.v
 		}
@@ -114,7 +115,7 @@ func (m *Map[K, V]) Find(key K) *V {
 // CheckSize implements registry.Limiter. While keys are moved, a key may be in two maps.
 func (m *Map[K, V]) CheckSize() error {
 	keys := make(map[K]bool, m.max+1)
-	for _, s := range m.table.stored() {
+	for s := range m.table.stored {
 		keys[m.table.keyOf(s.v)] = true
 	}
 	if len(keys) > m.max || m.table.keys > m.max {
@@ -132,7 +133,7 @@ func (m *Map[K, V]) CheckTable(undone bool) error {
 	}
 	values := make(map[K]*V)
 	inMap := make(map[*smallMap[V]]int)
-	for _, s := range t.stored() {
+	for s := range t.stored {
 		k := t.keyOf(s.v)
 		slot := t.slot(s.hash)
 		switch {
@@ -182,7 +183,7 @@ func (m *Map[K, V]) CheckTable(undone bool) error {
 // leastStamp returns the least stamp of all values.
 func (m *Map[K, V]) leastStamp() uint64 {
 	least := uint64(math.MaxUint64)
-	for _, s := range m.table.stored() {
+	for s := range m.table.stored {
 		stamp, _, _ := m.values.Stamp(s.v)
 		least = min(least, stamp)
 	}

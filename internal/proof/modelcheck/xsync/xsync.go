@@ -25,6 +25,7 @@ import (
 type MapOf[K cmp.Ordered, V comparable] struct {
 	modelcheck.Object
 	entries map[K]*entry[V]
+	keys    []K // of entries, sorted
 	hasher  func(K, uint64) uint64
 	buckets uint64 // a power of two
 }
@@ -72,6 +73,8 @@ func (m *MapOf[K, V]) entry(key K) *entry[V] {
 		e = new(entry[V])
 		e.CreatedIn(&m.Object, key)
 		m.entries[key] = e
+		i, _ := slices.BinarySearch(m.keys, key)
+		m.keys = slices.Insert(m.keys, i, key)
 	}
 	return e
 }
@@ -136,7 +139,11 @@ func (m *MapOf[K, V]) Range(f func(K, V) bool) {
 		key   K
 		value V
 	}
-	keys := m.keys()
+	var keys []K
+	m.Each(func(k K, _ V) bool {
+		keys = append(keys, k)
+		return true
+	})
 	for bucket := range m.buckets {
 		var copied []pair
 		for _, k := range keys {
@@ -158,21 +165,12 @@ func (m *MapOf[K, V]) Range(f func(K, V) bool) {
 	}
 }
 
-func (m *MapOf[K, V]) keys() []K {
-	var keys []K
-	for k, e := range m.entries {
-		if e.present {
-			keys = append(keys, k)
+// Each calls f for each key and its value, until f returns false. It makes no step: it is for
+// tests, and not for the code that is explored.
+func (m *MapOf[K, V]) Each(f func(K, V) bool) {
+	for _, k := range m.keys {
+		if e := m.entries[k]; e.present && !f(k, e.value) {
+			return
 		}
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-// Each calls f for each key and its value. It makes no step: it is for tests, and not for the
-// code that is explored.
-func (m *MapOf[K, V]) Each(f func(K, V)) {
-	for _, k := range m.keys() {
-		f(k, m.entries[k].value)
 	}
 }
