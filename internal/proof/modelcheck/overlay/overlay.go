@@ -22,6 +22,9 @@ type Variant struct {
 	Edits []Edit
 }
 
+// Packages is a pattern that matches the packages of the variants.
+const Packages = module + "/" + home + "/..."
+
 const (
 	module = "github.com/seed-181794aa/ratelimit"
 	shims  = module + "/internal/proof/modelcheck/"
