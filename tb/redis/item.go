@@ -36,7 +36,7 @@ type item struct {
 	kind  kind
 	units uint64
 
-	// Of a reservation: the most units of debt, and the longest wait, of which whole µs count.
+	// Of a reservation: the most units of debt, and the longest wait, in whole µs.
 	debt   uint64
 	within time.Duration
 
@@ -44,9 +44,6 @@ type item struct {
 	// another limit since.
 	before state
 }
-
-// micros returns d in whole µs.
-func micros(d time.Duration) uint64 { return uint64(max(0, d) / time.Microsecond) }
 
 // undoOf returns the item that undoes a grant of units.
 func undoOf(before state, units uint64) item {
@@ -72,7 +69,7 @@ func appendItem(b []byte, it *item, deadline uint64) []byte {
 	switch it.kind {
 	case kindReserve:
 		b = appendUint(b, it.debt, 4)
-		b = appendUint(b, micros(it.within), 7)
+		b = appendUint(b, uint64(it.within/time.Microsecond), 7)
 	case kindUndo:
 		b = appendUint(b, it.before.change, 7)
 		b = appendUint(b, it.before.time, 7)
