@@ -24,7 +24,8 @@ import (
 // cannot pay, and it has no lease: see WithMaxDenial.
 //
 // A charge that was not asked, because another one has refused before, has the zero Decision. So a
-// refused call is granted after the longest RetryAfter, or later if a charge was not asked.
+// refused call is granted after the longest RetryAfter, or later if a charge was not asked. An
+// error ends the call, and TakeAll cancels what it has taken.
 func TakeAll(
 	ctx context.Context, t time.Time, charges []tb.Charge, buf []tb.Decision,
 ) (decisions []tb.Decision, allowed bool, err error) {
