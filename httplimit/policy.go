@@ -60,10 +60,10 @@ type Rule struct {
 	// of values has a bucket. Without keys, all requests share one bucket.
 	//
 	// "ip:address/64,/56,/48" gives each IPv6 /64 a bucket, and also its parent networks: the /56
-	// and the /48. Each has four times the limit of the network before it. A request takes its cost from
-	// all of them or from none. Clients and RuleStats see a parent as a rule of its own, whose name
-	// ends with the prefix, as in "name/56". A key with one prefix, such as "ip:address/56", has no
-	// parents.
+	// and the /48. Each has four times the limit of the network before it. A request takes its cost
+	// from all of them or from none. Clients and RuleStats see a parent as a rule of its own, whose
+	// name ends with the prefix, as in "name/56". A key with one prefix, such as "ip:address/56", has
+	// no parents.
 	Keys []string
 	// Match has the values that keys must have for the rule to apply. These keys need not be
 	// in Keys. Values are compared as text, and ip:address as a whole address, never a network.

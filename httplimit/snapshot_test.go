@@ -79,8 +79,8 @@ func TestRestoreGivesEachBucketItsTokens(t *testing.T) {
 	if got := strings.Join(levels(next), "\n"); got != want {
 		t.Errorf("%s\nwant\n%s\nof\n%s", got, want, text)
 	}
-	if n := strings.Count(unzip(t, text), `{"bucket"`); done.Buckets != n || n < 8 || len(done.Skipped) > 0 ||
-		!done.Time.Equal(s.now) {
+	if n := strings.Count(unzip(t, text), `{"bucket"`); done.Buckets != n || n < 8 ||
+		len(done.Skipped) > 0 || !done.Time.Equal(s.now) {
 		t.Errorf("%+v of %d", done, n)
 	}
 	// The wall clock goes on while no process runs.

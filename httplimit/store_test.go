@@ -47,7 +47,9 @@ type referenceCharge struct {
 	store referenceStore
 }
 
-func (s referenceStore) Limiters(rule string, limits []tb.Limit) (all []tb.StoreLimiter, err error) {
+func (s referenceStore) Limiters(
+	rule string, limits []tb.Limit,
+) (all []tb.StoreLimiter, err error) {
 	l, err := mutex.NewTiered[string](limits, s.opts...)
 	for i := range limits {
 		all = append(all, referenceTier{l, i, s})

@@ -153,8 +153,8 @@ func (n *delayCounts) addTo(st *RuleStats) {
 	st.DelaySeconds = float64(n.micros.Load()) / 1e6
 }
 
-// letWait lets e's charge wait, because the rule delays. The charge of a shadow rule takes its tokens
-// in advance, as if the rule were enforced, but the request does not wait.
+// letWait lets e's charge wait, because the rule delays. The charge of a shadow rule takes its
+// tokens in advance, as if the rule were enforced, but the request does not wait.
 func (c *call) letWait(e *entry) {
 	within := e.MaxDelay
 	if !e.Shadow {

@@ -59,8 +59,9 @@ func (all collectors) Collect(ch chan<- prometheus.Metric) {
 
 var ruleFamilies = []family[httplimit.RuleStats]{
 	counters("tb_requests_total",
-		"Requests that the rule granted, refused with 429 or rejected with 400. A request that only other"+
-			" rules refused is not counted.", []string{"outcome"}, func(s *httplimit.RuleStats) []sample {
+		"Requests that the rule granted, refused with 429 or rejected with 400. A request that only"+
+			" other rules refused is not counted.",
+		[]string{"outcome"}, func(s *httplimit.RuleStats) []sample {
 			return []sample{
 				count(s.Granted, "granted"), count(s.Refused, "refused"), count(s.Rejected, "rejected"),
 				count(s.ShadowGranted, "shadow_granted"), count(s.ShadowRefused, "shadow_refused"),

@@ -65,7 +65,8 @@ func TestKeyTypesThatHoldAnInterfaceAreRefused(t *testing.T) {
 		}
 	}
 	err := CheckKeyType[fmt.Stringer]()
-	if want := "ratelimit: K is fmt.Stringer, want a type that holds no interface"; err.Error() != want {
+	const want = "ratelimit: K is fmt.Stringer, want a type that holds no interface"
+	if err.Error() != want {
 		t.Errorf("got %q, want %q", err, want)
 	}
 }

@@ -2,8 +2,8 @@ package tb
 
 import "time"
 
-// StoreLimiter is a limit of the buckets in a store, such as a table in memory or Redis. A type that
-// implements httplimit.Store returns it. It must be safe for concurrent use.
+// StoreLimiter is a limit of the buckets in a store, such as a table in memory or Redis. A type
+// that implements httplimit.Store returns it. It must be safe for concurrent use.
 type StoreLimiter interface {
 	// Charge returns a charge on key's bucket, which has this limit from then on. It takes nothing.
 	// It returns ErrInvalidCost if cost is zero, negative, NaN or infinite.

@@ -9,8 +9,9 @@ import (
 	xrate "golang.org/x/time/rate"
 )
 
-// BenchmarkRate measures calls of package rate that are granted at once, beside x/time/rate. With -cpu 1,64 it has one goroutine, or 64.
-// To interleave the two packages, run it several times with -count 1.
+// BenchmarkRate measures calls of package rate that are granted at once, beside x/time/rate. With
+// -cpu 1,64 it has one goroutine, or 64. To interleave the two packages, run it several times with
+// -count 1.
 func BenchmarkRate(b *testing.B) {
 	const limit, burst = 1e9, 1 << 30
 	ours, theirs := rate.NewLimiter(limit, burst), xrate.NewLimiter(limit, burst)

@@ -74,8 +74,8 @@ func TestBadFilesDoNotHideTheRest(t *testing.T) {
 	args := []string{"replay", "--rate=5", "--burst=1", "--all",
 		good[0], bad[0], good[1], bad[1], bad[2], good[2]}
 	status, stdout, stderr := tb(t, "", args...)
-	if status != 1 || !strings.Contains(stdout, "good.log and 4 more: 4 lines, common, 1 malformed.\n") ||
-		!strings.Contains(stdout, " of 3 requests ") {
+	if status != 1 || !strings.Contains(stdout, " of 3 requests ") ||
+		!strings.Contains(stdout, "good.log and 4 more: 4 lines, common, 1 malformed.\n") {
 		t.Errorf("status %d, stdout %q", status, stdout)
 	}
 	for _, name := range bad {

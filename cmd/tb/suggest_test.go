@@ -88,7 +88,8 @@ func TestExportsAreAlone(t *testing.T) {
 		!strings.Contains(stderr, "the name of a FILE is empty") {
 		t.Errorf("a file without a name: status %d, stderr %q", status, stderr)
 	}
-	status, stdout, stderr = tb(t, strings.Repeat(validLine, 100), "replay", "--key", "path", "--export", "policy", "-")
+	status, stdout, stderr = tb(t, strings.Repeat(validLine, 100), "replay", "--key", "path",
+		"--export", "policy", "-")
 	if status != 1 || stdout != "" || !strings.Contains(stderr, "a policy has no key for path") {
 		t.Errorf("status %d, stdout %q, stderr %q", status, stdout, stderr)
 	}
@@ -100,7 +101,8 @@ func TestReplayOfAPolicy(t *testing.T) {
 	policy := testkit.File(t, "policy.json", rule)
 	status, stdout, stderr := tb(t, validLine, "replay", "--policy", policy, "-")
 	if status != 1 || !strings.Contains(stdout, "enforce  per-key") ||
-		!strings.Contains(stderr, "no request has header:X-Api-Key, which rule per-key of --policy needs") ||
+		!strings.Contains(stderr, "no request has header:X-Api-Key, "+
+			"which rule per-key of --policy needs") ||
 		!strings.Contains(stderr, "policy.json: warning: ") {
 		t.Errorf("status %d, stderr %q, stdout\n%s", status, stderr, stdout)
 	}

@@ -27,8 +27,8 @@ func main() {
 	fmt.Println(hash)
 }
 
-// hashOf returns a hash of the code of packages: of the files without tests, their names and tokens.
-// Comments do not count, except for directives, which the compiler reads.
+// hashOf returns a hash of the code of packages: of the files without tests, their names and
+// tokens. Comments do not count, except for directives, which the compiler reads.
 func hashOf(tree fs.FS, packages ...string) (string, error) {
 	sum := sha256.New()
 	for _, pkg := range packages {

@@ -41,7 +41,8 @@ func setLimitKeepsTheTimeOfABucket(s *suite) {
 				f := s.new(from)
 				l := skipUnless[hasAllowAt](f)
 				skipUnless[hasSetLimit](f)
-				if d, err := l.AllowAt(f.Now().Add(ahead), "a", float64(from.Capacity-5)); err != nil || !d.Allowed {
+				d, err := l.AllowAt(f.Now().Add(ahead), "a", float64(from.Capacity-5))
+				if err != nil || !d.Allowed {
 					f.Fatalf("AllowAt = %+v, %v, want granted", d, err)
 				}
 				f.setLimit(between)

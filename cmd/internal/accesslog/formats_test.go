@@ -341,7 +341,8 @@ func TestFieldsCanBeNamed(t *testing.T) {
 		{Schema{Names: map[string]string{"date": "date", "time": "time"}},
 			`{"date":"2015-05-17","time":"10:05:03","c-ip":"192.0.2.7","uri":"/a"}`,
 			"{2015-05-17T10:05:03Z    /a -1}", "[]"},
-		{Schema{LogFormat: `$date $time $s_ip $request_uri $c_ip`, Names: map[string]string{"ip": "c_ip"}},
+		{Schema{LogFormat: `$date $time $s_ip $request_uri $c_ip`,
+			Names: map[string]string{"ip": "c_ip"}},
 			"2015-05-17 10:05:03 10.0.0.1 /a 192.0.2.7", "{2015-05-17T10:05:03Z 192.0.2.7   /a -1}", "[]"},
 	} {
 		if err := tt.schema.Validate(); err != nil {

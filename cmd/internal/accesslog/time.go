@@ -73,9 +73,9 @@ func parseTime(b []byte, layouts ...string) (ns int64, ok bool) {
 	return 0, false
 }
 
-// epoch parses a number since 1970, such as "1431857103.123" or "1431857103123", to the microsecond.
-// Its size decides the unit: seconds below 10¹¹ (the year 5138), milliseconds from there (1973),
-// microseconds from 10¹⁴ and nanoseconds from 10¹⁷.
+// epoch parses a number since 1970, such as "1431857103.123" or "1431857103123", to the
+// microsecond. Its size decides the unit: seconds below 10¹¹ (the year 5138), milliseconds from
+// there (1973), microseconds from 10¹⁴ and nanoseconds from 10¹⁷.
 func epoch(b []byte) (ns int64, ok bool) {
 	n, err := strconv.ParseFloat(string(b), 64)
 	unit := float64(time.Second)

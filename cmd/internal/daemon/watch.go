@@ -38,8 +38,8 @@ type Watcher struct {
 	seen    Content // by the last poll
 }
 
-// Watch polls the texts every PollInterval, and applies each of them on a signal, until ctx is done.
-// It reads one text at a time: signals wait for the end of a read, and polls are left out.
+// Watch polls the texts every PollInterval, and applies each of them on a signal, until ctx is
+// done. It reads one text at a time: signals wait for the end of a read, and polls are left out.
 func Watch(ctx context.Context, signals <-chan os.Signal, watchers ...*Watcher) {
 	ticker := time.NewTicker(PollInterval)
 	defer ticker.Stop()

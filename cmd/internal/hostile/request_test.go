@@ -150,7 +150,8 @@ func TestRisksAreLogged(t *testing.T) {
 	if got := log("--ipv6-prefix=128"); !strings.Contains(got, "flag=--ipv6-prefix value=128") {
 		t.Error(got)
 	}
-	if got := log(policy(t, 1, `"ip:address", "header:x-key"`)); !strings.Contains(got, "limit_keys[1]") {
+	keys := policy(t, 1, `"ip:address", "header:x-key"`)
+	if got := log(keys); !strings.Contains(got, "limit_keys[1]") {
 		t.Error(got)
 	}
 	quiet := log("--trusted-proxies=10.0.0.0/8,fc00::/7,172.64.0.0/13,2400:cb00::/32,fe80::/10",

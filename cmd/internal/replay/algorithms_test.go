@@ -77,7 +77,7 @@ func TestAlgorithmsKeepTheTimeOfAKey(t *testing.T) {
 	}
 }
 
-// A cost above the burst is refused, and one that is not whole and a key beyond the bound are errors.
+// A cost above the burst is refused; one that is not whole and a key beyond the bound are errors.
 func TestAlgorithmsOutOfBounds(t *testing.T) {
 	o := options(t, "1", 10)
 	o.Cost = mustCost(t, "bytes")

@@ -70,7 +70,8 @@ func caddyfile(plan []PathLimit, o *Options) string {
 // minute. With nodelay, limit_req grants a request more at once than its burst.
 func nginxLimit(l *Limit) string {
 	perSecond := l.rate.perSecond()
-	if perMinute := math.Ceil(60 * perSecond); perSecond != math.Trunc(perSecond) && perMinute <= 1000 {
+	perMinute := math.Ceil(60 * perSecond)
+	if perSecond != math.Trunc(perSecond) && perMinute <= 1000 {
 		return fmt.Sprint(perMinute, "r/m")
 	}
 	return fmt.Sprint(math.Ceil(perSecond), "r/s")

@@ -92,7 +92,8 @@ type Cost struct {
 	field    string  // empty for the size
 }
 
-const wantCost = "want a number of tokens above 0 and up to 1073741824, bytes, or the name of a field"
+const wantCost = "want a number of tokens above 0 and up to 1073741824, bytes, or" +
+	" the name of a field"
 
 // String returns the cost as it was written.
 func (c Cost) String() string { return c.text }

@@ -23,9 +23,9 @@ type habits struct {
 	clients  *sketch.Summary[habit]
 }
 
-// habit is what a client is for, as far as the log shows it: whom a limit would hurt. path is a group
-// of paths that is in the lead by some requests (R. Boyer, J. Moore, "MJRTY", 1981), and of is how
-// many of the requests since then ask for it.
+// habit is what a client is for, as far as the log shows it: whom a limit would hurt. path is a
+// group of paths that is in the lead by some requests (R. Boyer, J. Moore, "MJRTY", 1981), and of
+// is how many of the requests since then ask for it.
 type habit struct {
 	crawler, path      string
 	lead, of, requests int
@@ -60,8 +60,8 @@ func (h *habits) add(key []byte, rec *accesslog.Record) {
 	}
 }
 
-// of returns what is known of a key: the name of a crawler, which any client can send, and the paths
-// that more than half of its requests ask for.
+// of returns what is known of a key: the name of a crawler, which any client can send, and the
+// paths that more than half of its requests ask for.
 func (h *habits) of(key string) string {
 	e := h.clients.Get(key)
 	switch {

@@ -12,8 +12,8 @@ import (
 var Vars = kong.Vars{
 	"replay_file": "Access logs, plain or packed by gzip or bzip2, in any order; - is standard" +
 		" input. At least one is needed without --sample.",
-	"replay_suggest": "Suggest a limit that refuses at most this share of the clients, as in 0.1%, at" +
-		" --rate or one of 18 rates from 0.1 to 70 a second. Without a limit, 1%.",
+	"replay_suggest": "Suggest a limit that refuses at most this share of the clients, as in 0.1%," +
+		" at --rate or one of 18 rates from 0.1 to 70 a second. Without a limit, 1%.",
 	"replay_export": "With --suggest, print the limits alone as a policy, or as a configuration of" +
 		" caddy or nginx, and the report to standard error.",
 	"replay_policy": "Replay a policy, as tb-proxy would decide with it, instead of a limit. It" +
@@ -22,8 +22,8 @@ var Vars = kong.Vars{
 		" request.headers.X-Api-Key. Several, with commas between, make a composite key.",
 	"replay_trusted": "Networks of the proxies in front of the server, separated by commas, whose" +
 		" X-Forwarded-For is believed.",
-	"replay_cost": "Tokens that a request takes: a number, bytes (the size of the response), or a field" +
-		" such as the seconds or the tokens of a model that it took.",
+	"replay_cost": "Tokens that a request takes: a number, bytes (the size of the response), or a" +
+		" field such as the seconds or the tokens of a model that it took.",
 	"replay_field": "Where a log that names its fields has time, ip (the peer), forwarded, user," +
 		" host, uri, size or agent, instead of the usual fields.",
 	"replay_format": "The log_format of nginx that wrote the log, such as '$$remote_addr" +
@@ -31,8 +31,8 @@ var Vars = kong.Vars{
 	"replay_max_keys": "Bound on the keys of each limiter, and so on memory: 1 to 1073741824.",
 	"replay_algorithm": "Compare algorithms under the limit, in one pass: some of " +
 		strings.Join(algorithm.Names, ", ") + ".",
-	"replay_html": "Also write a page with charts of the requests over time and, for a suggestion, of" +
-		" what each burst refuses, and a table of keys into FILE.",
+	"replay_html": "Also write a page with charts of the requests over time and, for a suggestion," +
+		" of what each burst refuses, and a table of keys into FILE.",
 }
 
 // Help explains what the help of the flags does not.

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The keys with the most requests stay. A key that replaces another one inherits its count. The ones
-// that were refused most come first.
+// The keys with the most requests stay. A key that replaces another one inherits its count. The
+// ones that were refused most come first.
 func TestRanking(t *testing.T) {
 	r := newRanking(3)
 	for _, n := range []int{3, 2, 2, 2, 1, 1, 1, 1, 4, 4} { // 4 replaces 3

@@ -174,8 +174,8 @@ func (s *Suggestion) findByPath(
 	return all
 }
 
-// together returns how many clients are ever refused by any limit of a plan, as an estimate from one
-// in oneIn. A client is refused first by a limit that would refuse it alone, so these are the
+// together returns how many clients are ever refused by any limit of a plan, as an estimate from
+// one in oneIn. A client is refused first by a limit that would refuse it alone, so these are the
 // clients that a limit refuses by itself.
 func together(plan []PathLimit) (clients, oneIn uint64) {
 	for _, p := range plan {

@@ -75,8 +75,8 @@ func policyKey(part string, ipv6Prefix int) (key string, ok bool) {
 	return "", false
 }
 
-// flags returns the flags, besides the limit, with which a replay and a proxy find the same keys and
-// costs. Flags with their default are left out.
+// flags returns the flags, besides the limit, with which a replay and a proxy find the same keys
+// and costs. Flags with their default are left out.
 func (o *Options) flags() (replay, proxy string) {
 	var b strings.Builder
 	add := func(flag, value, byDefault string) {

@@ -171,8 +171,8 @@ func (o *Options) leastBurst() uint64 {
 }
 
 // leastLimit returns the limit under which a client can take the least in a minute, with at least a
-// burst, and what it refuses. A lower rate would need a far greater burst. It returns nil if no burst
-// is enough.
+// burst, and what it refuses. A lower rate would need a far greater burst. It returns nil if no
+// burst is enough.
 func leastLimit(all []RateBurst, leastBurst uint64, found *suggest.Result) (least *Limit) {
 	for i, b := range all {
 		if b.Burst == 0 {

@@ -179,8 +179,8 @@ func TestJSONHasListsNotNulls(t *testing.T) {
 	ofBytes := suggestOptions(t, "0%", "1")
 	ofBytes.Cost = mustCost(t, "bytes")
 	for _, o := range []Options{options(t, "1", 1), suggestOptions(t, "0%", "1"), ofBytes} {
-		for _, log := range []string{strings.Repeat(line("a", 1, 1), minRequests), line("a", 1, 1), "x\n"} {
-			res, _ := Run(t.Context(), o, []Input{input("a.log", log)})
+		for _, l := range []string{strings.Repeat(line("a", 1, 1), minRequests), line("a", 1, 1), "x\n"} {
+			res, _ := Run(t.Context(), o, []Input{input("a.log", l)})
 			text, err := json.Marshal(&res.Report)
 			if err != nil || strings.Contains(string(text), "null") {
 				t.Errorf("%s, %v", text, err)

@@ -276,8 +276,8 @@ func (rep *Report) writeTables(b *strings.Builder, rates bool) {
 // writeRates writes the burst of each rate.
 func (rep *Report) writeRates(b *strings.Builder) {
 	s := rep.Suggestion
-	fmt.Fprintf(b, "\nThe least burst that ever refuses at most %v %% of the clients, at each rate:\n\n",
-		100*s.Share)
+	fmt.Fprintf(b, "\nThe least burst that ever refuses at most %v %% of the clients,"+
+		" at each rate:\n\n", 100*s.Share)
 	table := columns(b)
 	fmt.Fprintln(table, "rate\tburst\t")
 	for i, r := range s.Rates {

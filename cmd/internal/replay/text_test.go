@@ -201,8 +201,8 @@ func TestKeyTextStaysOnOneLine(t *testing.T) {
 
 func TestTimesAreRounded(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		1_600_000_000: "2s", 71 * time.Hour: "71h", 15 * time.Minute: "15m", 10 * time.Second: "10s",
-		90 * time.Minute: "1h30m", time.Hour + time.Second: "1h0m1s", 3 * day: "3 days", 3653*day + 1: "3,653 days",
+		1_600_000_000: "2s", 71 * time.Hour: "71h", 90 * time.Minute: "1h30m", 10 * time.Second: "10s",
+		time.Hour + time.Second: "1h0m1s", 3 * day: "3 days", 3653*day + 1: "3,653 days",
 	} {
 		if got := durationText(d); got != want {
 			t.Errorf("%d: %s, want %s", d, got, want)

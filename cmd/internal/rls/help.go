@@ -31,8 +31,8 @@ var Vars = kong.Vars{
 
 	"rls_fields": "Which answers have RateLimit fields for the client: off, refused or all.",
 	"rls_names":  "RateLimit-Limit,RateLimit-Remaining,RateLimit-Reset",
-	"rls_field_names": "Names of the three fields that have a number each: the limit, what is left, and" +
-		" the reset.",
+	"rls_field_names": "Names of the three fields that have a number each: the limit, what is left," +
+		" and the reset.",
 	"rls_policy_field": "Send RateLimit-Policy, too: the limits of the rules that apply.",
 	"rls_x":            "Send X-RateLimit-Limit, -Remaining and -Reset, too.",
 	"rls_metadata":     "Send dynamic metadata: the descriptors, and the metadata of granting rules.",
@@ -55,8 +55,8 @@ var Vars = kong.Vars{
 
 	"rls_admin": "Address of the live page and of /metrics, or 'off'. There is no password:" +
 		" every client that reaches the address can read them.",
-	"rls_upstream": "Serve the counts and durations also under the names of envoyproxy/ratelimit, for" +
-		" its dashboards.",
+	"rls_upstream": "Serve the counts and durations also under the names of envoyproxy/ratelimit," +
+		" for its dashboards.",
 	"rls_delay": "How long the service goes on when it is stopped, and reports NOT_SERVING to health" +
 		" checks. Clients can use another service meanwhile.",
 	"rls_shutdown": "How long requests may take to end after that; 0s cuts them off at once.",

@@ -35,8 +35,8 @@ func keys[V any](s *Summary[V]) (all []string) {
 	return all
 }
 
-// Beyond the bound the true count lies between what was counted and Count, which are at most a share
-// of 1/bound apart, and every key above that share is tracked.
+// Beyond the bound the true count lies between what was counted and Count, which are at most a
+// share of 1/bound apart, and every key above that share is tracked.
 func TestGuaranteesBeyondTheBound(t *testing.T) {
 	const bound, all = 50, 30_000
 	for seed := range uint64(10) {

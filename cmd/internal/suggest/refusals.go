@@ -23,8 +23,8 @@ func (r *Result) Refusals(rate int, bursts []uint64) (clients, requests []uint64
 	return clients, requests
 }
 
-// EachRefused calls a function with the time of each request of a client that a burst refuses, in ns
-// since 1970. It calls none if the times of the requests were not kept.
+// EachRefused calls a function with the time of each request of a client that a burst refuses, in
+// ns since 1970. It calls none if the times of the requests were not kept.
 //
 // A late request is decided at the latest time. That is the own time of the bucket, or a request
 // was refused then, and this one is refused, too: see DESIGN.md here.

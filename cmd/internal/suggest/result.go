@@ -43,8 +43,8 @@ func (r *Result) Need(cl *Client, rate int) uint64 {
 	return uint64(cl.curves[min(rate, len(cl.curves)-1)].need)
 }
 
-// ForClients returns the least burst with which at most a share of the clients, from 0 to 1, is ever
-// refused at a rate, None if there is none.
+// ForClients returns the least burst with which at most a share of the clients, from 0 to 1, is
+// ever refused at a rate, None if there is none.
 func (r *Result) ForClients(rate int, share float64) uint64 {
 	needs := r.needs(rate)
 	if n := len(needs) - int(part(share, uint64(len(needs)))); n > 0 {

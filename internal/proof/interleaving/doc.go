@@ -51,8 +51,8 @@
 // # Not checked
 //
 // Len and Stats are compared only at the end, because before that they count inserts that are under
-// way. The contract does not promise the rank of a key in the order of eviction after a Reset, after
-// a charge on it was undone or the limit has changed, nor that an undo or a Cancel gives
+// way. The contract does not promise the rank of a key in the order of eviction after a Reset,
+// after a charge on it was undone or the limit has changed, nor that an undo or a Cancel gives
 // anything back to a bucket that has moved. Wait is not called: it is Reserve and Cancel with a
 // timer between them. A call with a reading far in the future does not race a SetLimit. An insert
 // that evicts several keys evicts them in one step here, and no call with a late reading comes
