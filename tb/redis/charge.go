@@ -148,14 +148,15 @@ func (c *Charge) Level(time.Time) (tb.Level, error) {
 
 func (c *Charge) take(ctx context.Context) (tb.Decision, error) {
 	c.taken.Store(false)
-	r, err := c.limiter.decide(ctx, c.layout, c.key, c.item)
-	c.keep(r)
+	var r result
+	err := c.limiter.decide(ctx, c.layout, c.key, &c.item, &r)
+	c.keep(&r)
 	return r.Decision, err
 }
 
 // keep makes r the result of the last Take.
-func (c *Charge) keep(r result) {
-	c.last = r
+func (c *Charge) keep(r *result) {
+	c.last = *r
 	taken := r.Allowed && r.By != ByPolicy
 	if taken && c.item.kind == kindReserve {
 		c.limiter.counts.reservations.Add(1)

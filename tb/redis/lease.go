@@ -51,21 +51,21 @@ type claim struct {
 // isEmpty reports whether there is nothing to spend or to give back.
 func (c *claim) isEmpty() bool { return c == nil || c.left.Load() == 0 }
 
-// spend takes units if the claim has them, and returns the result with the bucket as it knows it.
-func (c *claim) spend(m *layout, units uint64, now int64) (r result, ok bool) {
+// spend takes units if the claim has them. The result has the bucket as the claim knows it.
+func (c *claim) spend(m *layout, units uint64, now int64, r *result) bool {
 	if c == nil || c.layout != m || now >= c.end {
-		return r, false
+		return false
 	}
 	for {
 		left := c.left.Load()
 		if left < units {
-			return r, false
+			return false
 		}
 		if c.left.CompareAndSwap(left, left-units) {
 			r.By, r.after, r.from = ByLease, c.after, c
 			r.after.deficit -= left - units
 			r.Decision = tb.Decision{Allowed: true, Remaining: m.remaining(&r.after)}
-			return r, true
+			return true
 		}
 	}
 }
@@ -88,19 +88,19 @@ func (ls *leases) latest(key string) *claim {
 
 // take takes units from key's lease, or from the server.
 func (ls *leases) take(
-	ctx context.Context, m *layout, key string, units uint64,
-) (result, error) {
+	ctx context.Context, m *layout, key string, it *item, r *result,
+) error {
 	l, c := ls.l, ls.latest(key)
-	if r, ok := c.spend(m, units, ls.now()); ok {
-		return r, nil
+	if c.spend(m, it.units, ls.now(), r) {
+		return nil
 	}
-	_, denied := l.denied(m, key, &item{units: units})
-	if denied && c.isEmpty() || units > m.capacity { // a lease does not help
-		return l.serve(ctx, m, key, item{units: units})
+	_, denied := l.denied(m, key, it)
+	if denied && c.isEmpty() || it.units > m.capacity { // a lease does not help
+		return l.serve(ctx, m, key, it, r)
 	}
 	for waited := false; ; waited = true {
 		if err := l.admit(ctx); err != nil {
-			return result{}, err
+			return err
 		}
 		x := ls.get(key)
 		if x == nil {
@@ -108,15 +108,15 @@ func (ls *leases) take(
 		}
 		x.mu.Lock()
 		c, pending := x.claim.Load(), x.pending
-		r, ok := c.spend(m, units, ls.now())
+		ok := c.spend(m, it.units, ls.now(), r)
 		if !ok && pending == nil && !x.gone {
 			x.pending = make(chan struct{})
 			x.mu.Unlock()
-			return ls.renew(ctx, m, x, units)
+			return ls.renew(ctx, m, x, it.units, r)
 		}
 		x.mu.Unlock()
 		if ok {
-			return r, nil
+			return nil
 		}
 		if waited {
 			break
@@ -131,14 +131,14 @@ func (ls *leases) take(
 			}
 		}
 	}
-	return l.serve(ctx, m, key, item{units: units})
+	return l.serve(ctx, m, key, it, r)
 }
 
 // renew takes units and a new claim by one command. The caller has set x.pending. If the caller
 // leaves, the command goes on, because it takes tokens for others too.
 func (ls *leases) renew(
-	ctx context.Context, m *layout, x *lease, units uint64,
-) (r result, err error) {
+	ctx context.Context, m *layout, x *lease, units uint64, r *result,
+) error {
 	var taken result
 	var failure error
 	var over atomic.Bool // the command, or the wait of the caller
@@ -154,11 +154,12 @@ func (ls *leases) renew(
 	case <-done:
 	case <-ctx.Done():
 		if !over.Swap(true) {
-			return r, contextError(ctx.Err())
+			return contextError(ctx.Err())
 		}
 		<-done
 	}
-	return taken, failure
+	*r = taken
+	return failure
 }
 
 // claim sends the command of renew, until the timeout or the deadline of ctx.
@@ -187,7 +188,7 @@ func (ls *leases) claim(
 	if err != nil {
 		return r, err
 	}
-	r = m.result(before, &items[0])
+	r.fill(m, before, &items[0])
 	c.after = r.after
 	if m.pay(&c.after, extra) {
 		c.size = extra

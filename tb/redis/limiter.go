@@ -132,7 +132,8 @@ func (l *Limiter) Decide(ctx context.Context, key string, cost float64) (Outcome
 		return Outcome{}, err
 	}
 	m := l.layout.Load()
-	r, err := l.decide(ctx, m, key, item{units: m.unitsOf(cost)})
+	var r result
+	err := l.decide(ctx, m, key, &item{units: m.unitsOf(cost)}, &r)
 	return r.Outcome, err
 }
 
@@ -180,7 +181,8 @@ func (l *Limiter) Close() {
 	l.pending.ended.Wait()
 }
 
-// result is an outcome, and what a charge needs to know of it.
+// result is an outcome, and what a charge needs to know of it. It is large, so those who decide get
+// a zero result to fill in.
 type result struct {
 	Outcome
 	delay  time.Duration // of a reservation, also if it was refused
@@ -189,61 +191,64 @@ type result struct {
 	from   *claim        // that had the tokens, or nil
 }
 
-// result returns the result of an item on a bucket that the server has shown.
-func (m *layout) result(before state, it *item) result {
-	r := result{before: before, after: before}
+// fill makes r the result of an item on a bucket that the server has shown.
+func (r *result) fill(m *layout, before state, it *item) {
+	r.before, r.after = before, before
 	o := m.apply(&r.after, it)
 	r.Decision, r.delay = o.Decision, o.delay
-	return r
 }
 
 // decide takes units, or none, and decides by the failure policy if the server does not.
 func (l *Limiter) decide(
-	ctx context.Context, m *layout, key string, it item,
-) (r result, err error) {
+	ctx context.Context, m *layout, key string, it *item, r *result,
+) (err error) {
 	if m.leased && it.kind == kindTake {
-		r, err = l.leases.take(ctx, m, key, it.units)
+		err = l.leases.take(ctx, m, key, it, r)
 	} else {
-		r, err = l.serve(ctx, m, key, it)
+		err = l.serve(ctx, m, key, it, r)
 	}
 	if err != nil {
-		return l.degrade(ctx, m, key, it.units, err)
+		return l.degrade(ctx, m, key, it.units, err, r)
 	}
 	l.counts.decided(r.Outcome)
 	if r.Allowed {
 		l.warm(ctx, m, key, it.units)
 	}
-	return r, nil
+	return nil
 }
 
 // serve is decide without the failure policy and leases.
-func (l *shared) serve(ctx context.Context, m *layout, key string, it item) (result, error) {
-	if r, ok := l.refuse(ctx, m, key, &it); ok {
-		return r, nil
+func (l *shared) serve(
+	ctx context.Context, m *layout, key string, it *item, r *result,
+) error {
+	if l.refuse(ctx, m, key, it, r) {
+		return nil
 	}
-	before, err := l.call(ctx, m, key, it)
-	if err != nil {
-		return result{}, err
+	before, err := l.call(ctx, m, key, *it)
+	if err == nil {
+		r.fill(m, before, it)
 	}
-	return m.result(before, &it), nil
+	return err
 }
 
-// refuse refuses an item if it is known that the bucket cannot pay for it.
-func (l *shared) refuse(ctx context.Context, m *layout, key string, it *item) (r result, ok bool) {
+// refuse refuses an item, and returns true, if it is known that the bucket cannot pay for it.
+func (l *shared) refuse(
+	ctx context.Context, m *layout, key string, it *item, r *result,
+) bool {
 	s, ok := l.denied(m, key, it)
 	if !ok || l.admit(ctx) != nil {
-		return r, false
+		return false
 	}
-	r = m.result(s, it)
+	r.fill(m, s, it)
 	r.By = ByDenialCache
-	return r, true
+	return true
 }
 
 // look returns key's bucket, on which the item will be tried. If that cannot pay, it is converted
 // to m: otherwise the old rate would fill it as long as all calls are looks.
 func (l *shared) look(ctx context.Context, m *layout, key string, it item) (state, error) {
-	if r, ok := l.refuse(ctx, m, key, &it); ok {
-		return r.after, nil
+	if s, ok := l.denied(m, key, &it); ok && l.admit(ctx) == nil {
+		return s, nil
 	}
 	s, err := l.call(ctx, m, key, item{kind: kindLook, units: it.units})
 	return s, l.counts.failed(err)

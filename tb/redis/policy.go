@@ -79,17 +79,19 @@ type Outcome struct {
 
 // degrade decides a call by the policy, if err is why the server did not.
 func (l *Limiter) degrade(
-	ctx context.Context, m *layout, key string, units uint64, err error,
-) (r result, _ error) {
-	if !errors.As(l.counts.failed(err), &r.Failure) || l.policy == Fail { // or closed
-		return r, err
+	ctx context.Context, m *layout, key string, units uint64, err error, r *result,
+) error {
+	var e *Error // not of r, which would be allocated
+	decides := errors.As(l.counts.failed(err), &e) && l.policy != Fail
+	if r.Failure = e; !decides { // or closed
+		return err
 	}
-	r.Decision, r.By = l.fallback(ctx, m, key, units, r.Failure.Cause, false), ByPolicy
+	r.Decision, r.By = l.fallback(ctx, m, key, units, e.Cause, false), ByPolicy
 	l.counts.decided(r.Outcome)
 	if l.onDegraded != nil {
 		l.onDegraded(key, r.Outcome)
 	}
-	return r, nil
+	return nil
 }
 
 // fallback returns the decision of the policy. It takes nothing from a share if it only peeks.

@@ -79,12 +79,12 @@ func (l *Limiter) reserve(
 	ctx context.Context, m *layout, key string, cost float64, debt uint64, within time.Duration,
 ) (r result, c *Charge, err error) {
 	it := reservation(m.unitsOf(cost), debt, within)
-	r, err = l.decide(ctx, m, key, it)
+	err = l.decide(ctx, m, key, &it, &r)
 	if err != nil || !r.Allowed || r.By == ByPolicy {
 		return r, nil, err
 	}
 	c = &Charge{limiter: l, layout: m, key: key, tokens: cost, item: it}
-	c.keep(r)
+	c.keep(&r)
 	return r, c, nil
 }
 

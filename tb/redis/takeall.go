@@ -84,9 +84,10 @@ func (g *group) Peek(time.Time) (tb.Decision, error) {
 		if !c.limiter.leases.latest(c.key).isEmpty() { // a lease may pay it
 			continue
 		}
-		if r, ok := c.limiter.refuse(g.ctx, c.layout, c.key, &c.item); ok {
+		var r result
+		if c.limiter.refuse(g.ctx, c.layout, c.key, &c.item, &r) {
 			c.limiter.counts.decided(r.Outcome)
-			c.keep(r)
+			c.keep(&r)
 			g.decisions[g.at[i]] = r.Decision
 			allowed = false
 		}
@@ -113,7 +114,8 @@ func (g *group) Take(t time.Time) (d tb.Decision, err error) {
 		return g.degrade(err)
 	}
 	for i, c := range g.charges {
-		r := c.layout.result(x.parts[i].before, &c.item)
+		var r result
+		r.fill(c.layout, x.parts[i].before, &c.item)
 		c.limiter.counts.decided(r.Outcome)
 		g.decisions[g.at[i]] = r.Decision
 		if x.granted {
@@ -121,7 +123,7 @@ func (g *group) Take(t time.Time) (d tb.Decision, err error) {
 		} else {
 			r.Allowed, r.after = false, r.before
 		}
-		c.keep(r)
+		c.keep(&r)
 	}
 	d.Allowed = x.granted
 	x.reuse()
@@ -134,8 +136,9 @@ func (g *group) Take(t time.Time) (d tb.Decision, err error) {
 func (g *group) degrade(failure error) (d tb.Decision, err error) {
 	d.Allowed = true
 	for i, c := range g.charges {
-		r, e := c.limiter.degrade(g.ctx, c.layout, c.key, c.item.units, failure)
-		c.keep(r)
+		var r result
+		e := c.limiter.degrade(g.ctx, c.layout, c.key, c.item.units, failure, &r)
+		c.keep(&r)
 		g.decisions[g.at[i]] = r.Decision
 		d.Allowed = d.Allowed && r.Allowed
 		if e != nil {
