@@ -16,7 +16,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
-var histories = flag.Int("histories", 1000,
+var histories = flag.Int("histories", 500,
 	"the least number of concurrent histories of each kind to check")
 
 // bucketLimiter is a cas.Bucket as a limiter with one key, which is never reset.
