@@ -12,9 +12,9 @@ import (
 // make one: the zero Limiter has no limit, and a call on it panics. All methods are safe for
 // concurrent use. A call on a key in the table takes no lock and allocates nothing.
 //
-// A key that is not in the table has a full bucket. The table holds at most MaxKeys keys, and evicts
-// the bucket that is nearest to full: see [WithMaxKeys] and [WithOverflow]. A key takes about 120
-// bytes and the bytes of its text.
+// A key that is not in the table has a full bucket. The table holds at most MaxKeys keys, and
+// evicts the bucket that is nearest to full: see [WithMaxKeys] and [WithOverflow]. A key takes
+// about 120 bytes and the bytes of its text.
 //
 // A cost is a number of tokens above 0 and may be a fraction. It is rounded up to units of 10⁻⁶
 // token for capacities up to 83, and of Capacity·2⁻²³ tokens or less for larger ones. 0.1 is
@@ -24,8 +24,8 @@ import (
 // A refused call has taken nothing. Its RetryAfter is exact: without other calls on the key, the
 // same call is granted after it, and refused a nanosecond earlier.
 //
-// A key that does not equal itself has the error [ErrInvalidKey]: a NaN, or a key that contains one.
-// Other keys cannot fail, so a caller with strings or addresses may ignore the error of Allow.
+// A key that does not equal itself has the error [ErrInvalidKey]: a NaN, or a key that contains
+// one. Other keys cannot fail, so a caller with strings or addresses may ignore the error of Allow.
 type Limiter[K comparable] cas.Limiter[K]
 
 // TokenBucket is a Limiter with string keys.
@@ -39,9 +39,9 @@ func New[K comparable](limit Limit, opts ...Option) (*Limiter[K], error) {
 }
 
 // NewTiered returns a limiter whose keys have different limits, in one table with one bound. limits
-// has the limit of each tier, at most 65,536. ChargeIn names the tier of a key. Other calls find the
-// key in the tier of its bucket, and in tier 0 if it is not in the table. It returns a *ConfigError
-// as New does, and if the number of limits is out of range.
+// has the limit of each tier, at most 65,536. ChargeIn names the tier of a key. Other calls find
+// the key in the tier of its bucket, and in tier 0 if it is not in the table. It returns a
+// *ConfigError as New does, and if the number of limits is out of range.
 func NewTiered[K comparable](limits []Limit, opts ...Option) (*Limiter[K], error) {
 	l, err := cas.NewTiered[K](limits, opts...)
 	return (*Limiter[K])(l), err
@@ -80,8 +80,8 @@ func (l *Limiter[K]) AllowAt(t time.Time, key K, cost float64) (Decision, error)
 
 // Wait takes a cost and sleeps until its tokens may be used. Callers are served in the order in
 // which they take their tokens. If the context ends while Wait sleeps, Wait cancels the reservation
-// and returns the error of the context. It starts no goroutine, and sleeps by the monotonic clock of
-// the process.
+// and returns the error of the context. It starts no goroutine, and sleeps by the monotonic clock
+// of the process.
 //
 // Wait takes nothing and returns an error at once if the cost or the key is invalid, if the context
 // has ended, or if it cannot wait. The last error is a [*WaitError]: the deadline of the context is
@@ -100,40 +100,40 @@ func (l *Limiter[K]) Reserve(ctx context.Context, key K, cost float64) (Reservat
 	return (*cas.Limiter[K])(l).Reserve(ctx, key, cost)
 }
 
-// Charge returns a cost on key's bucket for [AllowAll] and [TakeAll]. It takes nothing and allocates
-// nothing.
+// Charge returns a cost on key's bucket for [AllowAll] and [TakeAll]. It takes nothing and
+// allocates nothing.
 func (l *Limiter[K]) Charge(key K, cost float64) (KeyCharge[K], error) {
 	return (*cas.Limiter[K])(l).Charge(key, cost)
 }
 
 // ChargeIn is Charge in a tier. The next Take, granted or refused, or a TakeAll that refuses it,
-// moves the key to that tier, until another call moves it. The bucket keeps its tokens, but not more
-// than the capacity of its new tier, and its debt. Until it moves, the old tier supplies it.
+// moves the key to that tier, until another call moves it. The bucket keeps its tokens, but not
+// more than the capacity of its new tier, and its debt. Until it moves, the old tier supplies it.
 // ChargeIn returns a *ConfigError if the tier does not exist.
 func (l *Limiter[K]) ChargeIn(tier int, key K, cost float64) (KeyCharge[K], error) {
 	return (*cas.Limiter[K])(l).ChargeIn(tier, key, cost)
 }
 
-// Peek returns the decision that Allow would return now. It takes nothing, adds no key and waits for
-// no insert. Under RefuseNew, while another call holds the lock of the table, Peek decides on a new
-// key by the least stamp that the table last published. Then Allow may decide otherwise, or refuse
-// the key for another time.
+// Peek returns the decision that Allow would return now. It takes nothing, adds no key and waits
+// for no insert. Under RefuseNew, while another call holds the lock of the table, Peek decides on a
+// new key by the least stamp that the table last published. Then Allow may decide otherwise, or
+// refuse the key for another time.
 func (l *Limiter[K]) Peek(ctx context.Context, key K) (Decision, error) {
 	return (*cas.Limiter[K])(l).Peek(ctx, key)
 }
 
-// Level returns how full key's bucket is now. It takes nothing, adds no key and waits for no insert.
-// If the table would refuse a new key, the level has no tokens, and both of its times are the time
-// until there is room.
+// Level returns how full key's bucket is now. It takes nothing, adds no key and waits for no
+// insert. If the table would refuse a new key, the level has no tokens, and both of its times are
+// the time until there is room.
 func (l *Limiter[K]) Level(ctx context.Context, key K) (Level, error) {
 	return (*cas.Limiter[K])(l).Level(ctx, key)
 }
 
 // SetLimit makes limit the limit of all keys, or of tier 0 if there are several. Its time does not
-// depend on the number of keys, and no call waits for it. Each bucket keeps its tokens, but not more
-// than the new capacity, and its debt. No key is granted more than the supply of both limits across
-// the change. A RetryAfter or a Delay that was returned before counts by the old limit. SetLimit
-// returns a *ConfigError, and changes nothing, if the limit is out of range.
+// depend on the number of keys, and no call waits for it. Each bucket keeps its tokens, but not
+// more than the new capacity, and its debt. No key is granted more than the supply of both limits
+// across the change. A RetryAfter or a Delay that was returned before counts by the old limit.
+// SetLimit returns a *ConfigError, and changes nothing, if the limit is out of range.
 //
 // A change has three effects beside the new limit:
 //
@@ -144,8 +144,8 @@ func (l *Limiter[K]) Level(ctx context.Context, key K) (Level, error) {
 //     than 64 changes without a use.
 //
 // The limiter remembers the last 64 limits, and older ones while a bucket that was last used under
-// them may lack tokens. Each takes about 200 bytes, and the next call on a bucket goes through those
-// that the bucket has missed.
+// them may lack tokens. Each takes about 200 bytes, and the next call on a bucket goes through
+// those that the bucket has missed.
 func (l *Limiter[K]) SetLimit(limit Limit) error { return (*cas.Limiter[K])(l).SetLimit(limit) }
 
 // Limit returns the limit of all keys, or of tier 0 if there are several.
@@ -159,10 +159,10 @@ func (l *Limiter[K]) SetTier(tier int, limit Limit) error {
 // Tiers returns the limits of all tiers. A limiter of New has one tier.
 func (l *Limiter[K]) Tiers() []Limit { return (*cas.Limiter[K])(l).Tiers() }
 
-// Reset fills key's bucket, if the table has it. In an interval that contains the reset, the key may
-// be granted more by Capacity and by the debt of its bucket. The key keeps its tier and, until it is
-// evicted, its place in the table. Cancel of an earlier grant gives nothing back. Reset is as fast as
-// a call that moves its bucket, and new keys do not wait for it.
+// Reset fills key's bucket, if the table has it. In an interval that contains the reset, the key
+// may be granted more by Capacity and by the debt of its bucket. The key keeps its tier and, until
+// it is evicted, its place in the table. Cancel of an earlier grant gives nothing back. Reset is as
+// fast as a call that moves its bucket, and new keys do not wait for it.
 func (l *Limiter[K]) Reset(key K) { (*cas.Limiter[K])(l).Reset(key) }
 
 // Len returns the number of keys in the table, never more than MaxKeys. It waits for inserts.
@@ -178,8 +178,8 @@ func (l *Limiter[K]) Stats() Stats { return (*cas.Limiter[K])(l).Stats() }
 func (l *Limiter[K]) Snapshot() iter.Seq2[K, State] { return (*cas.Limiter[K])(l).Snapshot() }
 
 // Restore gives buckets the states that Snapshot has yielded, in this process or in another. Each
-// bucket gets what the present rate has supplied since, by the wall clock; a time that is later than
-// now counts as now. A bucket that has fewer tokens already keeps them, and a full one is not
+// bucket gets what the present rate has supplied since, by the wall clock; a time that is later
+// than now counts as now. A bucket that has fewer tokens already keeps them, and a full one is not
 // stored. If the limit has changed, a bucket keeps its tokens, but not more than the capacity, and
 // its debt. Restore returns an error, and changes nothing, if a state or a key is invalid, or if
 // more buckets are not full than the table can hold. Call it before the limiter is used.

@@ -125,8 +125,8 @@ func PerSecond(capacity int, refillPerSec float64) (Limit, error) {
 }
 
 // AllowAll takes the costs of all charges now, or takes nothing, as in AllowAll(&user, &tenant). It
-// returns the decision that matters most: of a refusal the one with the longest RetryAfter, and of a
-// grant the one with the fewest tokens left. Limiters with a clock of their own need TakeAll.
+// returns the decision that matters most: of a refusal the one with the longest RetryAfter, and of
+// a grant the one with the fewest tokens left. Limiters with a clock of their own need TakeAll.
 func AllowAll(charges ...Charge) (Decision, error) {
 	var few [4]Decision
 	decisions, allowed, err := tb.TakeAll(time.Now(), charges, few[:0])

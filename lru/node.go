@@ -136,8 +136,8 @@ func wordAt(p unsafe.Pointer, offset int) uint64 {
 	return binary.LittleEndian.Uint64((*[8]byte)(unsafe.Add(p, offset))[:])
 }
 
-// parts calls f for the parts of a value of type t, with their offsets: the fields and elements that
-// == compares, and that are no structs or arrays themselves.
+// parts calls f for the parts of a value of type t, with their offsets: the fields and elements
+// that == compares, and that are no structs or arrays themselves.
 func parts(t reflect.Type, offset uintptr, f func(part reflect.Type, offset uintptr)) {
 	switch t.Kind() {
 	case reflect.Struct:

@@ -8,8 +8,8 @@ import (
 )
 
 // Bucket is one token bucket without a key. It is the ratelimit.Bucket, whose documentation has its
-// manual. The zero Bucket has no limit, and a call on it panics. All methods are safe for concurrent
-// use.
+// manual. The zero Bucket has no limit, and a call on it panics. All methods are safe for
+// concurrent use.
 type Bucket struct {
 	clock  clock
 	cell   atomic.Pointer[cell] // nil before the first grant
@@ -68,8 +68,8 @@ func (b *Bucket) AllowAt(t time.Time, cost float64) (tb.Decision, error) {
 }
 
 // AddAt puts a number of tokens into the bucket at t, or takes a negative number, also into a debt
-// of up to 2³¹ tokens. It does nothing if the number is NaN, or if the debt would be paid only after
-// the clock ends.
+// of up to 2³¹ tokens. It does nothing if the number is NaN, or if the debt would be paid only
+// after the clock ends.
 func (b *Bucket) AddAt(t time.Time, tokens float64) {
 	at := b.clock.instant(t)
 	switch {

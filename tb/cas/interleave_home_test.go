@@ -161,8 +161,8 @@ func TestTwoChangesAtOnceEndTwoEras(t *testing.T) {
 	}
 }
 
-// AddAt is stopped before it makes the first cell of a bucket, which is used meanwhile under another
-// limit.
+// AddAt is stopped before it makes the first cell of a bucket, which is used meanwhile under
+// another limit.
 func TestAddAtAfterTheFirstUse(t *testing.T) {
 	now := time.Unix(0, 0)
 	b, err := NewBucket(tb.Limit{Capacity: 100, Tokens: 1, Per: time.Second},

@@ -115,7 +115,8 @@ func (l *Limiter[K]) Peek(_ context.Context, key K) (tb.Decision, error) {
 	return d, err
 }
 
-// Level returns how full key's bucket is now. It takes nothing, adds no key and waits for no insert.
+// Level returns how full key's bucket is now. It takes nothing, adds no key and waits for no
+// insert.
 func (l *Limiter[K]) Level(_ context.Context, key K) (tb.Level, error) {
 	return level(l.placeOf(key), l.clock.read())
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // SetLimit makes limit the limit of all keys, or of tier 0 if there are several. It returns a
-// *tb.ConfigError, and changes nothing, if the limit is out of range. To set the present limit again
-// changes nothing. DESIGN.md §10 says how long the limiter remembers a limit.
+// *tb.ConfigError, and changes nothing, if the limit is out of range. To set the present limit
+// again changes nothing. DESIGN.md §10 says how long the limiter remembers a limit.
 func (l *Limiter[K]) SetLimit(limit tb.Limit) error { return l.SetTier(0, limit) }
 
 // Limit returns the limit of all keys, or of tier 0 if there are several.

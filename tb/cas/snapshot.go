@@ -12,8 +12,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Snapshot returns an iterator over the keys of the table and the states of their buckets, those that
-// are full last first.
+// Snapshot returns an iterator over the keys of the table and the states of their buckets, those
+// that are full last first.
 func (l *Limiter[K]) Snapshot() iter.Seq2[K, tb.State] {
 	return func(yield func(K, tb.State) bool) {
 		for _, c := range l.byStamp() {

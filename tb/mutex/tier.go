@@ -8,9 +8,9 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// limitOf returns the limit of a key: of the tier that a call names, which is asked-1, or of the tier
-// of the key's bucket. If that is nil, it is of tier 0, or of tier -asked-1 for a call that makes a
-// bucket in that tier and leaves another where it is.
+// limitOf returns the limit of a key: of the tier that a call names, which is asked-1, or of the
+// tier of the key's bucket. If that is nil, it is of tier 0, or of tier -asked-1 for a call that
+// makes a bucket in that tier and leaves another where it is.
 func (l *Limiter[K]) limitOf(b *bucket[K], asked int) *limit {
 	switch {
 	case asked > 0:

@@ -87,8 +87,8 @@ const (
 	failed         // it decides nothing at present, or too late
 )
 
-// health returns what a command shows that returned e. A command has a deadline only if its call had
-// the whole timeout, so a client cannot open the breaker with short deadlines.
+// health returns what a command shows that returned e. A command has a deadline only if its call
+// had the whole timeout, so a client cannot open the breaker with short deadlines.
 func (e *Error) health() health {
 	if e == nil {
 		return healthy

@@ -81,8 +81,8 @@ func (c *call) add(l *shared, m *layout, key, name string, items ...item) {
 	p.limiter, p.layout, p.key, p.name, p.items = l, m, key, name, append(p.items[:0], items...)
 }
 
-// exec makes the items of c happen under the guard of the breaker. After an error, a batch may still
-// have c.
+// exec makes the items of c happen under the guard of the breaker. After an error, a batch may
+// still have c.
 //
 // exec returns when the context or the timeout ends, although the command may still be under way. A
 // lone call, whose caller sends it, returns with the reply or at the timeout. If the items were not
@@ -153,8 +153,8 @@ func (l *shared) add(c *call) {
 	l.watch(c.timeout - l.timeout.Microseconds())
 }
 
-// end ends a call, and reports false if it has ended before. Its timeout is not watched any more. The
-// lock of pending is held. The caller must be woken without it.
+// end ends a call, and reports false if it has ended before. Its timeout is not watched any more.
+// The lock of pending is held. The caller must be woken without it.
 func (c *call) end(stage stage, err error) bool {
 	if c.newer != nil {
 		c.older.newer, c.newer.older = c.newer, c.older

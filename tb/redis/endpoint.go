@@ -47,7 +47,8 @@ type endpoint struct {
 // lookInterval is the least time between two looks for a cluster: the user may lack the rights.
 const lookInterval = time.Second
 
-// look connects to the cluster if the address is an endpoint of one, unless another goroutine looks.
+// look connects to the cluster if the address is an endpoint of one, unless another goroutine
+// looks.
 func (e *endpoint) look() {
 	if !e.mu.TryLock() {
 		return

@@ -35,8 +35,8 @@ const (
 	CauseReadOnly
 	// CauseOutOfMemory says that the server has reached maxmemory, and evicts nothing.
 	CauseOutOfMemory
-	// CauseCluster says that the cluster is down, or moves the slot of the key, or that the client does
-	// not know the cluster yet.
+	// CauseCluster says that the cluster is down, or moves the slot of the key, or that the client
+	// does not know the cluster yet.
 	CauseCluster
 	// CauseForbidden says that the user of the connection lacks a right.
 	CauseForbidden

@@ -53,7 +53,8 @@ func New(client rueidis.Client, limit tb.Limit, opts ...Option) (*Limiter, error
 	if err != nil {
 		return nil, err
 	}
-	x := &shared{settings: s, client: client, script: buckets, counts: counts{denied: xsync.NewCounter()}}
+	x := &shared{settings: s, client: client, script: buckets}
+	x.counts.denied = xsync.NewCounter()
 	if !s.alone {
 		x.pending.queues = make(map[string]*queue)
 	}

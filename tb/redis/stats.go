@@ -26,8 +26,8 @@ type Stats struct {
 	// reply came: because of the timeout or the context. Their tokens are taken.
 	Abandoned uint64
 	// Reservations counts the granted calls of Reserve and Wait, and of charges that may wait.
-	// Cancellations counts the cancelled ones among them. UnpaidTokens is what settled costs were above their estimates and could not be
-	// charged.
+	// Cancellations counts the cancelled ones among them. UnpaidTokens is what settled costs were
+	// above their estimates and could not be charged.
 	Reservations, Cancellations uint64
 	UnpaidTokens                float64
 	// Leased counts the calls that a lease has granted.

@@ -11,8 +11,8 @@ import (
 )
 
 // Store makes the limiters of the rules of a policy: it is a Store of package httplimit. All rules
-// that apply to a request are then decided by one command, all or none: see TakeAll. So its limiters
-// have the breaker in common, and the statistics of the server.
+// that apply to a request are then decided by one command, all or none: see TakeAll. So its
+// limiters have the breaker in common, and the statistics of the server.
 type Store struct {
 	client rueidis.Client
 	prefix string
