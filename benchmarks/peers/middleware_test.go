@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/didip/tollbooth/v8"
+	tolls "github.com/didip/tollbooth/v8/limiter"
 	"github.com/go-chi/httprate"
 	"github.com/ulule/limiter/v3"
 	"github.com/ulule/limiter/v3/drivers/middleware/stdlib"
@@ -48,6 +50,11 @@ func BenchmarkMiddleware(b *testing.B) {
 		{"ulule", func(n int) http.Handler {
 			rate := limiter.Rate{Period: time.Hour, Limit: int64(n)}
 			return stdlib.NewMiddleware(limiter.New(memory.NewStore(), rate)).Handler(next)
+		}},
+		{"tollbooth", func(n int) http.Handler {
+			lmt := tollbooth.NewLimiter(float64(n)/3600, nil).SetBurst(n)
+			lmt.SetIPLookup(tolls.IPLookup{Name: "RemoteAddr"})
+			return tollbooth.LimitHandler(lmt, next)
 		}},
 	}
 	for _, c := range []struct {
