@@ -75,6 +75,17 @@ func TestTakeAllOnOneServerIsOneCommand(t *testing.T) {
 	}
 }
 
+func TestTakeAllWithoutBatchingIsACommandForEachTag(t *testing.T) {
+	l := learned(t, newLimiter(t, dial(t, redistest.Start(t)), slow, WithoutBatching()))
+	before := l.Stats().Commands
+	_, ok, err := TakeAll(t.Context(), time.Now(), []tb.Charge{
+		newCharge(t, l, "a", 1), newCharge(t, l, "b", 1),
+	}, nil)
+	if n := l.Stats().Commands - before; err != nil || !ok || n != 2 {
+		t.Errorf("%t, %v, %d commands, want 2", ok, err, n)
+	}
+}
+
 // racing is a charge that another caller overtakes between Peek and Take.
 type racing struct{ err error }
 

@@ -166,6 +166,7 @@ func TestConfigErrors(t *testing.T) {
 		{"WithPrefix", c, slow, WithPrefix("{tag}")},
 		{"WithTag", c, slow, WithTag(nil)},
 		{"WithTimeout", c, slow, WithTimeout(time.Millisecond - 1)},
+		{"WithPolicy", c, slow, WithPolicy(Fail + 1)},
 	} {
 		_, err := New(tt.client, tt.limit, tt.option)
 		var cfg *tb.ConfigError

@@ -102,27 +102,33 @@ func WithMaxDenial(d time.Duration) Option {
 
 // WithPolicy sets what decides a call that the server does not decide: because it does not answer,
 // or answers with an error, or because the limiter has stopped asking it. The default is Refuse. A
-// call whose context was cancelled is refused in any case.
+// call whose context was cancelled is refused, or returns the *Error under Fail.
 func WithPolicy(p Policy) Option {
+	if p > Fail {
+		return Option{wrong: &tb.ConfigError{
+			Field: "WithPolicy", Value: int(p), Range: "Refuse, Allow, Fail or a LocalShare",
+		}}
+	}
 	return Option{set: func(s *settings) { s.policy = p }}
 }
 
-// OnDegraded sets a function that is called after each decision of the failure policy, in the
-// goroutine of the caller. It must be safe for concurrent use.
+// OnDegraded sets a function that is called after each decision of the failure policy, except on
+// Peek of a charge, in the goroutine of the caller. It must be safe for concurrent use.
 func OnDegraded(f func(key string, o Outcome)) Option {
 	return Option{set: func(s *settings) { s.onDegraded = f }}
 }
 
-// WithLogger sets a logger that records when the breaker opens, as a warning with the cause, and
-// when it closes again. It records nothing of a single call.
+// WithLogger sets a logger that records when a closed breaker opens, as a warning with the cause,
+// and when it is closed again. It records nothing of a single call.
 func WithLogger(l *slog.Logger) Option {
 	return Option{set: func(s *settings) { s.logger = l }}
 }
 
-// WithoutBatching makes a round trip for each call. By default, calls that meet share commands: see
-// the package comment. A proxy that distributes the keys over several servers, and sends a script
-// to the server of its first key, needs this. Without batching, a local refusal may not know the
-// latest grants of this limiter, so its RetryAfter may be too short.
+// WithoutBatching makes a round trip for each call, and in TakeAll for each hash tag. By default,
+// calls that meet share commands: see the package comment. A proxy that distributes the keys over
+// several servers, and sends a script to the server of its first key, needs this. Without batching,
+// a local refusal may not know the latest grants of this limiter, so its RetryAfter may be too
+// short.
 func WithoutBatching() Option {
 	return Option{set: func(s *settings) { s.alone = true }}
 }

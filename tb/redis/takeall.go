@@ -72,8 +72,9 @@ type group struct {
 // admits reports whether c can be a part of the group.
 func (g *group) admits(c *Charge) bool {
 	first := g.charges[0]
+	oneServer := c.limiter.shares() && first.limiter.shares()
 	return c.limiter.client == first.limiter.client &&
-		(!c.limiter.isCluster() || tagOf(c.name) == tagOf(first.name)) &&
+		(oneServer || tagOf(c.name) == tagOf(first.name)) &&
 		!slices.ContainsFunc(g.charges, func(o *Charge) bool { return o.name == c.name })
 }
 
