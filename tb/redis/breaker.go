@@ -31,7 +31,7 @@ const (
 	// BreakerOpen says that the failure policy decides all calls, except one every 250 ms.
 	BreakerOpen
 	// BreakerRecovering says that the server answers again, and the calls under way are bounded: 8,
-	// 16, 32 and so on, up to 256. The failure policy decides the calls beyond.
+	// 16, 32, 64 and 128. The failure policy decides the calls beyond.
 	BreakerRecovering
 )
 

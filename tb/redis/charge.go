@@ -12,11 +12,12 @@ import (
 
 // Charge is a cost to take from a key's bucket, as one part of TakeAll. Peek, Take, Cancel and
 // Settle are a round trip each, which takes the timeout of the limiter at most, or none if it is
-// known that the bucket cannot pay. They decide by the server's clock, and ignore the reading that
-// they get. If the server does not decide, the failure policy does, and Cancel gives nothing back.
-// A Cancel that fails gives nothing back either. After a settlement that has ended a debt, Cancel
-// may give back less than Cancel of tb/mutex. If the bucket was reset or lost after Take, Cancel
-// may give back tokens that the bucket has again already.
+// known that the bucket cannot pay, or if a lease pays. They decide by the server's clock, and
+// ignore the reading that they get. If the server does not decide, the failure policy does, and
+// Cancel gives nothing back. If a Cancel fails, the server may have given the tokens back or not.
+// After a settlement that has ended a debt, Cancel may give back less than Cancel of tb/mutex. If
+// the bucket was reset or lost after Take, Cancel may give back tokens that the bucket has again
+// already.
 //
 // TakeAll of this package takes several charges in fewer round trips than tb.TakeAll. Only one
 // goroutine at a time may use a Charge.
@@ -74,7 +75,8 @@ func (c *Charge) Delay() time.Duration {
 	return c.last.delay
 }
 
-// Peek implements tb.Charge. If it refuses, it converts a bucket of another limit, as Take does.
+// Peek implements tb.Charge. If the bucket lacks the cost, it is converted as by Take. A decision
+// of the failure policy is not counted.
 func (c *Charge) Peek(time.Time) (tb.Decision, error) {
 	ctx := context.Background()
 	now, err := c.limiter.look(ctx, c.layout, c.key, c.item)

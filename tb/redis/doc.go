@@ -19,9 +19,10 @@
 // A call returns at its timeout, although its command may have been sent. If its context is
 // cancelled it returns at once, unless its command is the only one under way: then it returns with
 // the reply, or at its timeout. The command carries its deadline, in the time of the server's
-// clock. If it reaches the server later, it takes nothing. The first call of a limiter learns that
-// clock, which takes a second round trip. After a long pause a call may take one too, because the
-// clocks may have moved apart meanwhile.
+// clock. If it reaches the server later, it takes nothing. Cancel, Settle and Reset have no
+// deadline there: they may happen late. The first call of a limiter learns that clock, which takes
+// a second round trip. After a long pause a call may take one too, because the clocks may have
+// moved apart meanwhile.
 //
 // A limiter has at most 256 commands under way. A call that needs one more waits until one
 // returns.
@@ -29,12 +30,12 @@
 // # Batches
 //
 // A limiter has one command under way for each key. Calls on that key wait for it, and then share
-// the next one, in the order in which they came. Without a cluster, a limiter has at most 8 such
-// commands under way. Calls on other keys wait for one of them to return, and then share one
-// command, up to 32 keys and 128 costs. With fewer than 8 under way, a call on an idle key does not
-// wait. The server decides all calls of a command at one instant, while each of them is under way.
-// Calls of [TakeAll] share the commands of the limiter of their first charge, and wait for no other
-// call on their keys.
+// the next one, in the order in which they came, up to a call with another limit. Without a
+// cluster, a limiter has at most 8 such commands under way. Calls on other keys wait for one of
+// them to return, and then share one command, to which no call is added once it has 32 keys or 128
+// costs. With fewer than 8 under way, a call on an idle key does not wait. The server decides all
+// calls of a command at one instant, while each of them is under way. Calls of [TakeAll] share the
+// commands of the limiter of their first charge, and wait for no other call on their keys.
 //
 // A caller whose context ends before its command was sent takes nothing. If the command was sent,
 // the call takes its tokens, unless its deadline passes first. An error of a command that concerns

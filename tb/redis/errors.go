@@ -31,7 +31,8 @@ const (
 	// CauseLoading says that the server reads its data after a start, or its master is down.
 	CauseLoading
 	// CauseReadOnly says that the server is a replica, or may not write. If it is a replica, the
-	// limiter has closed the connection: the address may belong to another server now.
+	// limiter has closed a connection: the address may belong to another server now. After some
+	// failures all connections are new.
 	CauseReadOnly
 	// CauseOutOfMemory says that the server has reached maxmemory, and evicts nothing.
 	CauseOutOfMemory
@@ -66,7 +67,7 @@ func (c Cause) String() string {
 // Error is why the server did not decide a call.
 type Error struct {
 	Cause Cause
-	Err   error // from the client or the context, or an *Error for CauseOpen; nil for CauseBusy
+	Err   error // what failed: an *Error for CauseOpen, nil for CauseBusy
 }
 
 func (e *Error) Error() string {

@@ -17,8 +17,9 @@ import (
 // Limiter is a token bucket for each key, in a Redis server that all processes share. It implements
 // tb.Limiter. Use New to make one. All methods are safe for concurrent use.
 //
-// If the server does not decide a call that takes tokens, the failure policy does, and the error is
-// nil. Other calls return an *Error then. All calls return ErrClosed after Close.
+// If the server does not decide a call that takes tokens, the failure policy does. The error is
+// then nil, except under Fail and for a Wait that the policy refuses. Other calls return an *Error
+// then. All calls return ErrClosed after Close.
 type Limiter struct {
 	*shared
 	layout atomic.Pointer[layout]
@@ -42,7 +43,8 @@ type shared struct {
 // New returns a limiter with a bucket of the given limit for each key. It sends nothing to Redis.
 // It returns a *tb.ConfigError if the limit or an option is out of range. A rate of N/D units a
 // microsecond, in lowest terms, must have N and D below 2⁴⁸. This holds if Tokens is at most
-// 281,000,000 and Per is below 78 hours, or a whole number of microseconds below 8.9 years.
+// 281,000 and Per is below 78 hours. It also holds if Tokens is at most 281,000,000 and Per is a
+// whole number of microseconds below 8.9 years.
 //
 // The limiter does not close the client.
 func New(client rueidis.Client, limit tb.Limit, opts ...Option) (*Limiter, error) {
@@ -94,9 +96,9 @@ func (l *Limiter) Tier(limit tb.Limit) (*Limiter, error) {
 }
 
 // SetLimit makes limit the limit of the calls of this limiter that come next. A bucket is converted
-// by the first call on it, also if that is refused: it keeps its tokens, but not more than the new
-// capacity, and its debt. A bucket that is full is full under the new limit too. The calls of other
-// processes convert the bucket to their own limits.
+// by the first call that takes tokens or is refused: it keeps its tokens, but not more than
+// the new capacity, and its debt. A bucket without a key in Redis is full under the new limit too.
+// The calls of other processes convert the bucket to their own limits.
 //
 // SetLimit sends nothing to Redis. It returns a *tb.ConfigError if the limit is out of range, and
 // changes nothing.

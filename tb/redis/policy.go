@@ -13,7 +13,7 @@ import (
 type Policy int
 
 const (
-	// Refuse refuses all calls. Then no key is ever granted more than its bound.
+	// Refuse refuses all calls. Then a failure grants no more than the server has forgotten.
 	Refuse Policy = iota
 	// Allow grants all calls with a cost up to Capacity. Then a failure of the server lifts the limit.
 	Allow

@@ -13,10 +13,9 @@ import (
 // from the server's decision. It may put the bucket into debt by one capacity. Slots have the order
 // in which the server has decided, over all processes. A process that ends keeps its reservations.
 //
-// Cancel and Settle of the reservation are a round trip each, or share one. Cancel gives nothing
-// back if it fails. If Settle returns an *Error, the server may have settled the cost or not, and
-// it is not tried again: the bucket then keeps the estimate. If the reply of Reserve is lost, the
-// bucket keeps the cost.
+// Cancel and Settle of the reservation are a round trip each, or share one. If they fail, the
+// server may have given the tokens back, or settled the cost, or not, and they are not tried again.
+// If the reply of Reserve is lost, the bucket keeps the cost.
 //
 // If the server does not decide, the failure policy does. What it grants has no delay, and is not
 // settled.

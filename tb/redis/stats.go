@@ -12,22 +12,24 @@ import (
 
 // Stats counts from the creation of the limiter, or of its Store.
 type Stats struct {
-	// Granted and Refused count the calls and charges that the server decided.
+	// Granted and Refused count the calls and charges that the server decided, a charge by its own
+	// decision, also if another charge of its TakeAll was refused.
 	Granted, Refused uint64
 	// RefusedLocally counts the calls that the limiter refused by itself: see WithMaxDenial.
 	RefusedLocally uint64
 	// Failed counts the calls and charges that the server did not decide, by their cause. It has an
 	// element for each cause that has occurred.
 	Failed map[Cause]uint64
-	// Policy is the failure policy. PolicyGranted and PolicyRefused count the calls it decided.
+	// Policy is the failure policy. PolicyGranted and PolicyRefused count the calls it decided, except
+	// Peek of a charge.
 	Policy                       Policy
 	PolicyGranted, PolicyRefused uint64
 	// Abandoned counts the calls that the server granted in time, but whose caller had left when the
 	// reply came: because of the timeout or the context. Their tokens are taken.
 	Abandoned uint64
-	// Reservations counts the granted calls of Reserve and Wait, and of charges that may wait.
-	// Cancellations counts the cancelled ones among them. UnpaidTokens is what settled costs were
-	// above their estimates and could not be charged.
+	// Reservations counts the calls of Reserve and Wait, and of charges that may wait, that took
+	// tokens of the server. Cancellations counts the cancelled ones among them. UnpaidTokens is what
+	// settled costs were above their estimates and could not be charged.
 	Reservations, Cancellations uint64
 	UnpaidTokens                float64
 	// Leased counts the calls that a lease has granted.

@@ -10,9 +10,10 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Store makes the limiters of the rules of a policy: it is a Store of package httplimit. All rules
-// that apply to a request are then decided by one command, all or none: see TakeAll. So its
-// limiters have the breaker in common, and the statistics of the server.
+// Store makes the limiters of the rules of a policy: it is a Store of package httplimit. All
+// enforced rules that apply to a request are then decided as by TakeAll: all or none, and on one
+// server by one command. So its limiters have the breaker in common, and the statistics of the
+// server.
 type Store struct {
 	client rueidis.Client
 	prefix string
