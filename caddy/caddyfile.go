@@ -60,6 +60,9 @@ func (p *parser) parse() error {
 	if (len(p.rules) == 0) == (h.PolicyFile == "") {
 		return p.options.at(directive).Err("want either rules or policy_file")
 	}
+	if h.PolicyFile != "" && p.policy.MaxWaiting > 0 {
+		return p.options.at("max_waiting").Err("max_waiting belongs in the policy file")
+	}
 	m := matchers{} // their names
 	for name := range h.Matchers {
 		m[name] = nil

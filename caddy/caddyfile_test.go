@@ -120,6 +120,7 @@ func TestErrorsOfTheDirectiveHaveTheirPlace(t *testing.T) {
 	for _, c := range []struct{ directive, want string }{
 		{"token_bucket", "want either rules or policy_file, at Caddyfile:2"},
 		{"token_bucket a b", "at Caddyfile:2"},
+		{"token_bucket {\nmax_waiting 5\npolicy_file p\n}", "belongs in the policy file, at Caddyfile:3"},
 		{"token_bucket {\nburst 1\n}", `unknown option "burst", at Caddyfile:3`},
 		{"token_bucket {\nrule {\n}\n}", "at Caddyfile:3"},
 		{"token_bucket {\nmax_keys many\n}", "from 1 to 1073741824, at Caddyfile:3"},

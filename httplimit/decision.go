@@ -40,7 +40,8 @@ type Refusal struct {
 
 // RetryAfter returns how long the client should wait before it retries: the longest wait of the
 // Violations, or 4 s if the store failed, and up to half of it more, which spreads the clients out.
-// It reports false if no wait helps: the status is 400 or 499, or a cost can never fit.
+// It reports false if no wait helps, because the status is 400 or a cost can never fit, and if the
+// request ended during a delay.
 func (r *Refusal) RetryAfter() (wait time.Duration, ok bool) {
 	if r.wait == tb.Never {
 		return 0, false

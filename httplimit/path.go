@@ -11,9 +11,10 @@ import (
 // included.
 //
 // It reports false if servers disagree about the path, so that the request must be refused. The
-// path then has a NUL, a dot segment beside an encoded slash or a backslash, as in /v1/..%2fx, or a
-// dot segment with parameters, as in /..;/. It also reports false for a URL without a path of its
-// own: x:http://h/v1/x has all of it in Opaque, which net/http sends in place of the path.
+// path then has a NUL, a dot segment beside an encoded slash or a backslash, as in /v1/..%2fx, a
+// dot segment with parameters, as in /..;/, or parameters without a name before the last segment,
+// as in /;a/v1. It also reports false for a URL without a path of its own: x:http://h/v1/x has all
+// of it in Opaque, which net/http sends in place of the path.
 func ResolvePath(u *url.URL) (path, rawPath string, ok bool) {
 	if u.Opaque != "" {
 		return "", "", false

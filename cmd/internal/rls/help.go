@@ -61,7 +61,7 @@ var Vars = kong.Vars{
 		" checks. Clients can use another service meanwhile.",
 	"rls_shutdown": "How long requests may take to end after that; 0s cuts them off at once.",
 	"rls_format":   "Format of the log on standard error: text or json.",
-	"rls_keys":     "Show keys unchanged on the live page. By default their values are hashed.",
+	"rls_keys":     "Show keys unchanged on the live page. By default all values but addresses are hashed.",
 }
 
 // Help returns what the flags do not explain.
