@@ -235,10 +235,9 @@ type Hooks struct {
 	// Shadow is called for each shadow rule that applies to a granted request, with the
 	// decision that the rule would have made.
 	Shadow func(*http.Request, Event)
-	// Error is called once for a request on which an enforced rule could not decide, with the first
-	// enforced rule that applies, because a store does not say for which rule it fails, and once for
-	// each such shadow rule. After the response it is called for each rule that could not settle its
-	// cost.
+	// Error is called once for a request that its enforced rules could not decide, with the first of
+	// them, and once for each such shadow rule. After the response it is called for each rule that
+	// could not settle its cost.
 	Error func(*http.Request, Event)
 }
 
