@@ -10,11 +10,12 @@ import (
 
 // Limiter is a token bucket for each key of type K. Use [New], [NewTiered] or [NewTokenBucket] to
 // make one: the zero Limiter has no limit, and a call on it panics. All methods are safe for
-// concurrent use. A call on a key in the table takes no lock and allocates nothing.
+// concurrent use. A call on a key in the table takes no lock and allocates nothing, except for
+// Reserve, Reset and, rarely, a call that moves the bucket: see package tb.
 //
 // A key that is not in the table has a full bucket. The table holds at most MaxKeys keys, and
 // evicts the bucket that is nearest to full: see [WithMaxKeys] and [WithOverflow]. A key takes
-// about 120 bytes and the bytes of its text.
+// about 105 bytes and the bytes of its text.
 //
 // A cost is a number of tokens above 0 and may be a fraction. It is rounded up to units of 10⁻⁶
 // token for capacities up to 83, and of Capacity·2⁻²³ tokens or less for larger ones. 0.1 is

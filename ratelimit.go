@@ -45,7 +45,7 @@
 // keys while they are used, and keeps their tokens. [NewTiered] makes a Limiter whose keys have
 // different limits.
 //
-// A [Bucket] has the methods above, without the key and, except for Wait, without the
+// A [Bucket] has the methods above but TryTake, without the key and, except for Wait, without the
 // context. Its Allow, Peek and Level return no error. The other methods are about the table of a
 // Limiter. [Limiter.Snapshot] and [Limiter.Restore] keep its buckets across restarts.
 // [Limiter.Reset], [Limiter.Len] and [Limiter.Stats] are for operators.
@@ -83,7 +83,7 @@ type (
 	// KeyCharge is what Limiter.Charge returns. MayWait lets it take tokens in advance, and Delay is
 	// the wait; Settle replaces a cost that was taken by the actual cost.
 	KeyCharge[K comparable] = cas.Charge[K]
-	// BucketCharge is what Bucket.Charge returns. It has the methods of a KeyCharge.
+	// BucketCharge is what Bucket.Charge returns. It has the methods of a KeyCharge, but Enter.
 	BucketCharge = cas.BucketCharge
 	// State is the state of one bucket in a Snapshot.
 	State = tb.State

@@ -78,7 +78,7 @@ func scenarios() []scenario {
 	add("speed", "All workers are three times as slow", func(s *scenario) {
 		s.workers, s.service, s.phases = 20, 20*time.Millisecond, steps(1, 1./3)
 	})
-	add("noise", "The same with 20 % noise and a long tail", func(s *scenario) {
+	add("noise", "Two of three workers fail, with 20 % noise and a long tail", func(s *scenario) {
 		s.jitter, s.tail = 0.2, 0.004
 	})
 	add("clients", "Two clients, the second joins after 20 s", func(s *scenario) {

@@ -1,4 +1,4 @@
-// Package packaging tests the program tb as it is distributed: the static binary, the image and
+// Package packaging tests the programs as they are distributed: the static binaries, the image and
 // the service.
 package packaging
 

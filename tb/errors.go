@@ -31,7 +31,8 @@ type WaitError struct {
 	// Wait is the time until the tokens could be used, or Never.
 	Wait time.Duration
 	// Deadline reports that the context ends before that. Otherwise the cost is above the
-	// capacity, too many tokens are already waited for, or the table has no room for a new key.
+	// capacity, too many tokens are already waited for, the table has no room for a new key, or the
+	// clock ends before.
 	Deadline bool
 }
 

@@ -56,7 +56,7 @@ func (r Reservation) Cancel() {
 //   - If the actual cost is less, the bucket gets the rest back, but not more than it can hold.
 //   - If it is more, the bucket is charged with the rest. The charge may put the bucket into debt,
 //     up to one capacity. Stats counts what is beyond that debt as Unpaid, or the whole rest if the
-//     debt would be paid only after the clock ends.
+//     debt would be paid only after the clock ends, or if a full table has no room for the key.
 //
 // Settle returns ErrInvalidCost if actual is negative, NaN or infinite; such a call has no effect.
 // The actual cost may be 0, and may be above the capacity.

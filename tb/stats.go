@@ -25,6 +25,6 @@ type Stats struct {
 	// Settled is the sum of the actual costs of all settled reservations and charges, in tokens.
 	Settled float64
 	// Unpaid is the part of Settled that was not charged, in tokens, because the bucket would have
-	// been in debt by more than one capacity.
+	// been in debt by more than one capacity or after the clock ends, or a full table had no room.
 	Unpaid float64
 }

@@ -20,8 +20,8 @@ import (
 )
 
 // The policy grants each API key 60,000 tokens a minute and 20,000 at once. An answer usually takes
-// about 800. The second rule bounds the API keys that a client can invent, and the answers that it
-// can have under way.
+// about 800. The second rule bounds how many API keys a client can invent, and how many answers it
+// can begin.
 const policy = `{
   "rules": [
     { "name": "tokens", "limit_keys": ["header:authorization"], "on_missing": "reject",

@@ -37,7 +37,7 @@ func maxTokens(r *http.Request) float64 {
 	return asked.Tokens
 }
 
-// mostTail is how many bytes of an answer are kept. The usage is at its end.
+// mostTail is how many bytes of an answer are kept at least. The usage is at its end.
 const mostTail = 1 << 16
 
 // usageReader keeps the end of an answer, which is a document of JSON or a stream of events.

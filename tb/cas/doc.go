@@ -33,9 +33,10 @@
 //
 // The next grant then seals the word and replaces the cell with a successor at a later base. The
 // successor is already charged with the cost, so the replacement is the grant. This is a move. Of
-// the calls on a key in the table, only a move allocates or takes a lock: the lock of one hash
-// bucket of the map, for a few instructions. A move waits neither for an insert nor for the table
-// to grow. A call may set the seal and still be refused, if other calls are granted before it.
+// the calls on a key in the table, only a move and a Reset take a lock, the lock of one hash bucket
+// of the map, for a few instructions. They allocate, and so does Reserve. A move waits neither for
+// an insert nor for the table to grow. A call may set the seal and still be refused, if other calls
+// are granted before it.
 //
 // A sealed word never changes, except to evicted. A caller that meets a sealed word does not
 // wait for the goroutine that sealed it. A refusal is decided from the sealed word. A caller that
@@ -51,7 +52,7 @@
 //
 // # Memory and eviction
 //
-// A key takes about 120 bytes and the bytes of its text. The limiter keeps a copy of the key and
+// A key takes about 105 bytes and the bytes of its text. The limiter keeps a copy of the key and
 // does not bound its length.
 //
 // The order of eviction ranks buckets by the stamps that it last read. The stamp of a bucket that

@@ -89,7 +89,8 @@ func (c *Charge[K]) Enter(t time.Time) {
 
 // Cancel implements tb.Charge. It gives back the cost less the supply between Take and the last
 // grant, because the bucket may have been full and have lost that supply. It gives nothing back
-// to a bucket that was evicted since.
+// to a bucket that was evicted, reset or restored or got another limit since, or while a later
+// reservation waits.
 func (c *Charge[K]) Cancel() {
 	if c.taken.bucket == nil {
 		return

@@ -1,7 +1,7 @@
-// Package mutex is the reference implementation of the contract of package tb: one lock, a
-// struct for each bucket, divisions in 128 bits, and an exact order of eviction. The tests check
-// tb/cas against it, bit for bit, and the benchmarks compare both. The two packages share no
-// arithmetic. Applications use tb/cas, which has the same methods and says more about them.
+// Package mutex is the reference implementation of the contract of package tb: one lock, a struct
+// for each bucket, divisions in 128 bits, and an exact order of eviction. The tests check tb/cas
+// against it, bit for bit, and the benchmarks compare both. The two packages share no arithmetic.
+// Applications use tb/cas, which has the same methods but Forget, and says more of them.
 package mutex
 
 import (

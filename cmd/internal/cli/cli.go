@@ -1,4 +1,4 @@
-// Package cli has what the subcommands of tb share: their streams, networks in flags, and how they
+// Package cli has what tb, tb-proxy and tb-rls share: their streams, networks in flags, and how they
 // read policies.
 package cli
 
