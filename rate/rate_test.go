@@ -138,8 +138,11 @@ func TestMostDebt(t *testing.T) {
 	}
 }
 
-// A limit that is not a number supplies nothing.
-func TestNotANumber(t *testing.T) {
+// A limit that is not a number supplies nothing, nor does the zero Limiter.
+func TestLimitsThatSupplyNothing(t *testing.T) {
+	if new(rate.Limiter).Allow() {
+		t.Error("the zero Limiter grants")
+	}
 	lim, now := rate.NewLimiter(rate.Limit(math.NaN()), 2), time.Now()
 	if !lim.AllowN(now, 2) || lim.AllowN(now.Add(time.Hour), 1) {
 		t.Error("want two events, and no more")
@@ -159,5 +162,21 @@ func TestAllocations(t *testing.T) {
 	}
 	if got := testing.AllocsPerRun(100, func() { lim.Reserve() }); got > 1 {
 		t.Errorf("Reserve: %v allocations, want the Reservation alone", got)
+	}
+}
+
+func TestEvery(t *testing.T) {
+	if got := rate.Every(0); got != rate.Inf {
+		t.Errorf("%v, want Inf", got)
+	}
+}
+
+// A token of the bucket is two tokens of the limiter.
+func TestTokensGivenBackShortenTheDebt(t *testing.T) {
+	now, lim := time.Now(), rate.NewLimiter(2e9, 10)
+	lim.ReserveN(now, 10)
+	lim.ReserveN(now, 10)
+	if d := lim.ReserveN(now, -4).DelayFrom(now); d != 3 {
+		t.Errorf("%v, want 3ns", d)
 	}
 }
