@@ -84,7 +84,21 @@ func TestTiersAgree(t *testing.T) {
 				default:
 					got, want = first(ofCAS.Take(now)), first(ofMutex.Take(now))
 				}
-			case 0, 1: // in the tier that it is in
+			case 0: // in the tier that it is in
+				if p, q := first(c.Peek(t.Context(), key)), first(m.Peek(t.Context(), key)); p != q {
+					t.Fatalf("limits %v:\n%q\nPeek: cas %+v, mutex %+v", limits, log, p, q)
+				}
+				switch rng.IntN(3) {
+				case 0:
+					got, want = first(c.Allow(t.Context(), key)), first(m.Allow(t.Context(), key))
+				case 1:
+					got = first(c.AllowN(t.Context(), key, float64(n)))
+					want = first(m.AllowN(t.Context(), key, float64(n)))
+				default:
+					got = first(c.AllowAt(now, key, float64(n)))
+					want = first(m.AllowAt(now, key, float64(n)))
+				}
+			case 1: // so, too
 				r, _ := c.Reserve(t.Context(), key, float64(n))
 				s, _ := m.Reserve(t.Context(), key, float64(n))
 				held = append(held, pair{r, s, key})
