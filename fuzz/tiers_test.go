@@ -84,7 +84,7 @@ func TestTiersAgree(t *testing.T) {
 				default:
 					got, want = first(ofCAS.Take(now)), first(ofMutex.Take(now))
 				}
-			case 0: // in the tier that it is in
+			case 0: // a call in the tier that it is in
 				if p, q := first(c.Peek(t.Context(), key)), first(m.Peek(t.Context(), key)); p != q {
 					t.Fatalf("limits %v:\n%q\nPeek: cas %+v, mutex %+v", limits, log, p, q)
 				}
@@ -98,7 +98,7 @@ func TestTiersAgree(t *testing.T) {
 					got = first(c.AllowAt(now, key, float64(n)))
 					want = first(m.AllowAt(now, key, float64(n)))
 				}
-			case 1: // so, too
+			case 1: // a reservation there
 				r, _ := c.Reserve(t.Context(), key, float64(n))
 				s, _ := m.Reserve(t.Context(), key, float64(n))
 				held = append(held, pair{r, s, key})

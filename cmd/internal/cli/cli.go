@@ -1,5 +1,5 @@
-// Package cli has what tb, tb-proxy and tb-rls share: their streams, networks in flags, and how they
-// read policies.
+// Package cli has what tb, tb-proxy and tb-rls share: their streams, networks in flags, and how
+// they read policies.
 package cli
 
 import "io"
