@@ -41,6 +41,10 @@ func TestAdaptiveErrors(t *testing.T) {
 			t.Errorf("%s: %v, want %s", adaptive, err, want)
 		}
 	}
+	// The first rate may be the least one or the greatest.
+	for _, adaptive := range []string{`"min": 0.5, "max": 9`, `"min": 0.1, "max": 0.5`} {
+		mustParse(t, adaptiveRule(0.5, 1, adaptive+`, "target_p99": "1s"`))
+	}
 	config := `"tokens_per_second": 100, "burst": 100, "adaptive": {` + adaptiveRange + `}`
 	for policy, want := range map[string]string{
 		oneRule("[]", config+`, "tiers": {"by": "header:plan", "limits": {
@@ -56,10 +60,11 @@ func TestAdaptiveErrors(t *testing.T) {
 }
 
 func TestAdaptiveWarnings(t *testing.T) {
-	p := mustParse(t, oneRule(`["ip:address"]`,
-		`"rps": 100, "burst": 5, "adaptive": {`+adaptiveRange+`}`))
-	if got := strings.Join(p.Warnings(), "\n"); !strings.Contains(got, "all keys together") {
-		t.Error(got)
+	for keys, warns := range map[string]bool{`["ip:address"]`: true, `[]`: false} {
+		p := mustParse(t, oneRule(keys, `"rps": 100, "burst": 5, "adaptive": {`+adaptiveRange+`}`))
+		if got := strings.Join(p.Warnings(), "\n"); strings.Contains(got, "all keys together") != warns {
+			t.Errorf("%s: %s", keys, got)
+		}
 	}
 }
 

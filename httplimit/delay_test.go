@@ -68,11 +68,11 @@ func TestExplainDelays(t *testing.T) {
 }
 
 func TestParseDelays(t *testing.T) {
-	p := mustParse(t, jsonRules(`"max_waiting": 20`, delaying("a", "[]", 10, ""),
+	p := mustParse(t, jsonRules(`"max_waiting": 1048576`, delaying("a", "[]", 10, ""),
 		jsonRule("b", "[]", 10, `"on_limit": "refuse"`)))
 	a, b := p.Sets[0].Rules[0], p.Sets[0].Rules[1]
 	if a.OnLimit != Delay || a.MaxDelay != 500*time.Millisecond || b.OnLimit != Refuse ||
-		b.MaxDelay != 0 || p.MaxWaiting != 20 {
+		b.MaxDelay != 0 || p.MaxWaiting != 1<<20 {
 		t.Errorf("%+v", p)
 	}
 	for _, c := range []struct{ policy, want string }{
@@ -85,6 +85,10 @@ func TestParseDelays(t *testing.T) {
 		{
 			jsonRule("r", "[]", 1, `"on_limit": "delay", "max_delay": "1"`),
 			`max_delay must be a duration such as "500ms" (got "1")`,
+		},
+		{
+			jsonRule("r", "[]", 0, `"on_limit": "delay", "max_delay": "1s"`),
+			"algorithm_config.burst must be > 0 (got 0)",
 		},
 		{
 			jsonRule("r", "[]", 1, `"on_limit": "delay", "max_delay": 500`),

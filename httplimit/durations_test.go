@@ -63,7 +63,7 @@ func TestFieldsOfABucketWithoutLevel(t *testing.T) {
 		s := newSite(t, oneRule("[]", c.config), WithStore(answering(c.answer)), steady())
 		wants(t, s.get(), c.want)
 	}
-	if d := supplyTime(tb.Limit{Capacity: 1 << 30, Tokens: 1, Per: 1e18}, 1<<30); d != tb.Never {
+	if d := supplyTime(tb.Limit{Capacity: 1 << 30, Tokens: 1, Per: 1 << 33}, 1<<30); d != tb.Never {
 		t.Errorf("2³⁰ tokens take %v", d)
 	}
 }

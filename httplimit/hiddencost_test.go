@@ -67,8 +67,11 @@ func TestHiddenCost(t *testing.T) {
 // would have refused the request, or the request passes because its store failed.
 func TestHiddenCostOfNothing(t *testing.T) {
 	const hide = `, "hide_cost_header": true`
-	shadow := sprintf(`{"name": "usage", "mode": "shadow", "limit_keys": [], "algorithm_config":
-		{"rps": 1, "burst": 100, "default_cost": 10, "cost_source": "response:header:x-usage" %s}}`, hide)
+	shadow := jsonRules("", sprintf(`{"name": "usage", "mode": "shadow", "limit_keys": [],
+		"algorithm_config": {"rps": 1, "burst": 100, "default_cost": 10,
+			"cost_source": "response:header:x-usage" %s}}`, hide), `{"name": "bytes",
+		"mode": "shadow", "limit_keys": [],
+		"algorithm_config": {"rps": 1, "burst": 100, "cost_source": "response:bytes"}}`)
 	down := WithStore(referenceStore{t: t, before: func(step, _ string) error {
 		if step == "take all" {
 			return errors.New("down")
@@ -95,6 +98,9 @@ func TestHiddenCostOfNothing(t *testing.T) {
 			}
 		}
 		s.settled(c.settled, 0)
+		if all := s.Stats(); len(all) > 1 && all[1].Settled != 4 {
+			t.Errorf("%s: %+v, want 4 settled by the rule behind it", name, all[1])
+		}
 		if s.left() != c.left {
 			t.Errorf("%s: %v left, want %v", name, s.left(), c.left)
 		}

@@ -90,6 +90,7 @@ func TestFormatKeyQuotesValues(t *testing.T) {
 	for query, want := range map[string]string{
 		"a=1&b=2": "query:a=1 query:b=2", "a=1%20query:b=3": `query:a="1 query:b=3" query:b=`,
 		"a=%0Ax": `query:a="\nx" query:b=`, "a=%22": `query:a="\"" query:b=`,
+		"a=1;2&b=3":      "query:a= query:b=3", // as net/url reads it
 		"a=sha256:00&b=": "query:a=sha256:00 query:b=",
 		"a=" + strings.Repeat("x",
 			129): "query:a=sha256:39bc5944747a41d90c20a2a5c3fafd5d5fb7b2ca1ec58b4dc9ed94b2b1b4a8f9 query:b=",

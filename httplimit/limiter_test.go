@@ -8,7 +8,12 @@ import (
 )
 
 func TestPerAddress(t *testing.T) {
-	h := PerAddress(2, 0.001).Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	served := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if d, ok := FromContext(r.Context()); ok {
+			t.Errorf("without WithContext, the handler sees %+v", d)
+		}
+	})
+	h := PerAddress(2, 0.001).Middleware(served)
 	for i, want := range []int{200, 200, 429} {
 		for _, address := range []string{"192.0.2.1", "192.0.2.2"} {
 			w := httptest.NewRecorder()

@@ -13,6 +13,9 @@ func TestLongKeysAreHashed(t *testing.T) {
 	for _, v := range []string{long[:128], long, long + "y", strings.Repeat("x", 1<<20)} {
 		s.granted(1, "A: "+v)
 	}
+	if part := s.Explain(request("A: " + long[:128]))[0].Key[0]; part.Value != long[:128] {
+		t.Errorf("Explain has the key %q", part.Value)
+	}
 	sum := sha256.Sum256([]byte(long)) // may be sent too, and is another value
 	s.granted(1, "A: "+string(sum[:]))
 	for bytes, want := range map[int]int{63: 66, 128: 132, 129: 35, 1 << 20: 35} {

@@ -101,6 +101,11 @@ func TestMarshalPolicyThatIsNotValid(t *testing.T) {
 	if err == nil {
 		t.Errorf("%s has a cost that is not a number", data)
 	}
+	data, err = json.Marshal(Rules(Rule{Name: "r", OnMissing: 3, Tiers: Tiers{By: "plan"}}))
+	if err != nil || !strings.Contains(string(data), `"tiers":{"by":"plan","limits":{}}`) ||
+		!strings.Contains(string(data), `"on_missing":3`) {
+		t.Errorf("%s, %v", data, err)
+	}
 	old := Rules(Rule{Name: "r", Limit: limit})
 	err = json.Unmarshal([]byte(`{"rules": []}`), old)
 	if err == nil || old.Sets[0].Rules[0].Name != "r" {
@@ -122,6 +127,23 @@ func TestMarshalPolicyWithAnyFraction(t *testing.T) {
 	got, _ := perSecond(p.Sets[0].Rules[0].Limit).Float64()
 	if want, _ := perSecond(l).Float64(); got != want {
 		t.Errorf("%v tokens a second, want %v", got, want)
+	}
+}
+
+// A document has no defaults, and as few digits of a rate as are needed.
+func TestMarshalPolicyAsText(t *testing.T) {
+	for want, l := range map[string]tb.Limit{
+		"2":                           {Tokens: 2, Per: time.Second},
+		"0.123456789":                 {Tokens: 123456789, Per: 1e18},
+		"0.3333333333333333":          {Tokens: 1, Per: 3 * time.Second},
+		"10000000.333333333333333333": {Tokens: 30000001, Per: 3 * time.Second},
+	} {
+		l.Capacity = tb.MaxCapacity
+		want = `{"rules":[{"name":"r","limit_keys":[],"algorithm_config":{"tokens_per_second":` + want +
+			`,"burst":1073741824}}]}`
+		if got := roundTrip(t, Rules(Rule{Name: "r", Limit: l})); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }
 

@@ -68,4 +68,13 @@ func TestNestedLimiters(t *testing.T) {
 			t.Errorf("%q, want %q", got, c.refused)
 		}
 	}
+	// Of two with as many tokens left, the outer one counts.
+	var seen Decision
+	w := httptest.NewRecorder()
+	nest(t, oneRule("[]", `"rps": 1, "burst": 4, "fixed_cost": 2`), jsonRule("inner", "[]", 3, ""),
+		&seen).ServeHTTP(w, request())
+	wants(t, w, "RateLimit-Limit: 4", "RateLimit-Remaining: 2")
+	if seen.Rule != "r" {
+		t.Errorf("the handler sees %+v", seen)
+	}
 }

@@ -243,7 +243,7 @@ func (o *object) burst(rate *big.Rat, small bool) (capacity int, ok bool) {
 		o.add("burst", "must be a whole number of tokens (got %s)", got)
 	}
 	switch {
-	case rate != nil && x.Cmp(rate) < 0 && (!small || x.Sign() <= 0):
+	case rate != nil && x.Cmp(rate) < 0 && !small:
 		o.add("burst", "must be >= tokens_per_second (got %s, want >= %s)", got, short(rate))
 	case x.Sign() <= 0:
 		o.add("burst", "must be > 0 (got %s)", got)

@@ -125,6 +125,20 @@ func TestNoBodyForHEAD(t *testing.T) {
 	}
 }
 
+// A bucket that lacks a nanosecond refuses as any other.
+func TestShortestWait(t *testing.T) {
+	s := newSite(t, slowRule(1, 3))
+	limit := tb.Limit{Capacity: 1, Tokens: 1, Per: time.Nanosecond}
+	if err := s.SetPolicy(Rules(Rule{Name: "r", Limit: limit})); err != nil {
+		t.Fatal(err)
+	}
+	s.granted(1)
+	_, _, refusal := s.Take(http.Header{}, request())
+	if retry, ok := refusal.RetryAfter(); retry != time.Nanosecond || !ok {
+		t.Errorf("%v, %v", retry, ok)
+	}
+}
+
 // (cost − tokens)/rate, although no wait helps.
 func TestCostAboveBurstFollowsTheFormula(t *testing.T) {
 	for _, c := range []struct{ rps, before, cost, want string }{
@@ -140,7 +154,8 @@ func TestCostAboveBurstFollowsTheFormula(t *testing.T) {
 		{"0.1", "5", "10.1", "51"},
 		{"1", "0", "1e300", sprintf("%d", ceilSeconds(math.MaxInt64))},
 	} {
-		s := newSite(t, oneRule("[]", `"rps": `+c.rps+`, "burst": 10, "cost_source": "header:w"`))
+		s := newSite(t, oneRule("[]", `"rps": `+c.rps+`, "burst": 10, "cost_source": "header:w"`),
+			WithFields(Fields{XRateLimit: true}))
 		if c.before != "0" {
 			s.get("W: " + c.before)
 		}
@@ -150,6 +165,7 @@ func TestCostAboveBurstFollowsTheFormula(t *testing.T) {
 		if retry < want || retry > want+want/2 {
 			t.Errorf("%+v: Retry-After: %d", c, retry)
 		}
+		wants(t, w, sprintf("X-RateLimit-Reset: %d", s.now.Unix()+retry))
 		if p := problem(t, w); !strings.Contains(p.Detail, "Rule r never has more than 10 tokens") {
 			t.Errorf("%s", p.Detail)
 		}
@@ -159,15 +175,18 @@ func TestCostAboveBurstFollowsTheFormula(t *testing.T) {
 
 func TestFieldsAreStructured(t *testing.T) {
 	// A name may have every printable character.
-	name := ""
+	all := ""
 	for c := ' '; c <= '~'; c++ {
-		name += string(c)
+		all += string(c)
 	}
-	s := newSite(t, jsonRules("", jsonRule("x", "[]", 1, ""), sprintf(`{"name": %q,
-		"limit_keys": [], "algorithm": "token_bucket",
-		"algorithm_config": {"rps": 0.000000001, "burst": 1}}`, name)),
-		WithFields(Fields{Policy: true}))
-	for range 2 {
+	for i, name := range []string{all, all, `"`, `\`} {
+		s := newSite(t, jsonRules("", jsonRule("x", "[]", 1, ""), sprintf(`{"name": %q,
+			"limit_keys": [], "algorithm": "token_bucket",
+			"algorithm_config": {"rps": 0.000000001, "burst": 1}}`, name)),
+			WithFields(Fields{Policy: true}))
+		for range min(i, 1) {
+			s.get() // so that the next one is refused
+		}
 		w := s.get()
 		for _, field := range []string{"RateLimit", "RateLimit-Policy"} {
 			list, err := httpsfv.UnmarshalList(w.Header().Values(field))

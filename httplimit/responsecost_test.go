@@ -89,6 +89,10 @@ func TestResponsesThatSettle(t *testing.T) {
 		"not modified":  {handler: status(http.StatusNotModified), byField: 25},
 		"an error":      {handler: status(http.StatusBadGateway), byField: 25},
 		"informational": {handler: status(http.StatusEarlyHints), byField: 25},
+		"continues": {handler: func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusContinue)
+			w.Header().Set("X-Usage", "26")
+		}, byField: 26},
 		"switches protocols": {handler: func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusSwitchingProtocols)
 			w.Header().Set("X-Usage", "26") // too late

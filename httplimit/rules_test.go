@@ -114,6 +114,11 @@ func TestSameMatchIsOneGroup(t *testing.T) {
 			t.Fatal(got)
 		}
 	}
+	s := newSite(t, jsonRules("", jsonRule("a", `["header:k"]`, 5, match),
+		jsonRule("b", `["header:k"]`, 5, match+`, "on_missing": "shared"`)))
+	if got := s.applying("/?e=5&d=4&c=3&b=2&a=1"); got != "b" {
+		t.Errorf("%s applies without the key of a", got)
+	}
 }
 
 func TestFallbackAppliesIfNoRuleDoes(t *testing.T) {

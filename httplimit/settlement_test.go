@@ -68,6 +68,11 @@ func TestEachRuleSettles(t *testing.T) {
 	if len(want) > 0 {
 		t.Errorf("no %v", want)
 	}
+	for _, st := range s.Stats() {
+		if settles := !strings.HasPrefix(st.Rule, "fixed"); (st.Settled+st.Estimated == 1) != settles {
+			t.Errorf("%+v", st)
+		}
+	}
 }
 
 // Finish settles once, Cancel settles at 0, and a Settlement without a Writer keeps the estimates.

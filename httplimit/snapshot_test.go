@@ -89,9 +89,13 @@ func TestRestoreGivesEachBucketItsTokens(t *testing.T) {
 	if got, want := strings.Join(levels(next), "\n"), strings.Join(levels(s), "\n"); got != want {
 		t.Errorf("15 seconds later\n%s\nwant\n%s", got, want)
 	}
-	// Buckets that are full are not in a snapshot.
+	// Buckets that are full are not in a snapshot, and those of a store neither.
 	s.now = s.now.Add(time.Hour)
 	if text := unzip(t, s.snapshot()); strings.Contains(text, `{"bucket"`) {
+		t.Error(text)
+	}
+	if text := unzip(t, newSite(t, threeRules, WithStore(answering{})).snapshot()); len(text) == 0 ||
+		strings.Contains(text, `{"rule"`) {
 		t.Error(text)
 	}
 }

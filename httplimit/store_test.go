@@ -234,7 +234,8 @@ func TestAStoreThatFailsToSettle(t *testing.T) {
 		}
 		return nil
 	}}
-	s := newSite(t, reporting("response:bytes", ""), WithStore(store))
+	s := newSite(t, jsonRules("", reporting("response:bytes", ""),
+		strings.Replace(reporting("response:bytes", ""), `"r"`, `"s"`, 1)), WithStore(store))
 	s.answer(write(50))
 	for i, tt := range []struct {
 		failing         string
@@ -246,6 +247,10 @@ func TestAStoreThatFailsToSettle(t *testing.T) {
 		if st := s.Stats()[0]; st.Settled != tt.settled || st.Errors != tt.failed {
 			t.Errorf("%d: %+v", i, st)
 		}
+		// The other rule settles, too, if the first one fails to.
+		if st := s.Stats()[1]; st.Settled+st.Errors != uint64(1+i/2) {
+			t.Errorf("%d: %+v", i, st)
+		}
 		if failing = ""; s.left() != tt.left {
 			t.Errorf("%d: %v left, want %v", i, s.left(), tt.left)
 		}
@@ -254,29 +259,33 @@ func TestAStoreThatFailsToSettle(t *testing.T) {
 
 // A shadow rule that fails alone does not touch the others before it.
 func TestAShadowRuleInAStoreThatFails(t *testing.T) {
-	var down error
-	takes := 0
-	store := referenceStore{t: t, before: func(step, _ string) error {
-		if step == "take" {
-			takes++
-			return down
+	for _, failing := range []string{"charge", "take"} {
+		var down error
+		failed, decided := 0, 0
+		store := referenceStore{t: t, before: func(step, _ string) error {
+			if step == failing && down != nil {
+				failed++
+				return down
+			}
+			return nil
+		}}
+		s := newSite(t, jsonRules("", delaying("x", "[]", 3, `"mode": "shadow"`),
+			jsonRule("y", "[]", 3, `"mode": "shadow"`)), WithStore(store), WithFailClosed(),
+			WithHooks(Hooks{Shadow: func(*http.Request, Event) { decided++ }}))
+		s.get()
+		down = errors.New("down")
+		if w := s.get(); w.Code != http.StatusOK {
+			t.Errorf("%s: status %d", failing, w.Code)
 		}
-		return nil
-	}}
-	s := newSite(t, jsonRules("", jsonRule("x", "[]", 3, `"mode": "shadow"`),
-		jsonRule("y", "[]", 3, `"mode": "shadow"`)), WithStore(store), WithFailClosed())
-	s.get()
-	down = errors.New("down")
-	if w := s.get(); w.Code != http.StatusOK {
-		t.Errorf("status %d", w.Code)
-	}
-	for _, st := range s.Stats() {
-		if st.ShadowGranted != 1 || st.Errors != 1 {
-			t.Errorf("%+v", st)
+		for _, st := range s.Stats() {
+			if st.ShadowGranted != 1 || st.Errors != 1 {
+				t.Errorf("%s: %+v", failing, st)
+			}
 		}
-	}
-	if takes != 3 {
-		t.Errorf("the store was asked %d times, want twice and once more when it failed", takes)
+		if failed != 1 || decided != 2 {
+			t.Errorf("%s: the store failed %d times, and decided %d times: want once, and twice",
+				failing, failed, decided)
+		}
 	}
 }
 
@@ -312,7 +321,7 @@ func TestADelayCountsFromTheDecisionOfAStore(t *testing.T) {
 				}
 				return nil
 			},
-		}))
+		}), WithHooks(Hooks{Delayed: func(*http.Request, Event) { time.Sleep(50 * time.Millisecond) }}))
 		for range 11 {
 			q.get("x")
 		}

@@ -31,7 +31,6 @@ func (r *Rule) checkTiers(path string, errs *problems) {
 		return
 	}
 	checkKey(t.By, field(path, "by"), map[string]bool{}, errs)
-	limits := []tb.Limit{r.Limit}
 	switch {
 	case isAddressKey(t.By):
 		errs.add(field(path, "by"), "must not be ip:address")
@@ -40,22 +39,14 @@ func (r *Rule) checkTiers(path string, errs *problems) {
 	case len(t.Limits) == 0 || len(t.Limits) > maxTiers:
 		errs.add(field(path, "limits"), "must have 1 to %d tiers (got %d)", maxTiers, len(t.Limits))
 	}
-	valid := r.Limit.Validate() == nil
 	for _, name := range t.names() {
 		limit := t.Limits[name]
-		limits = append(limits, limit)
-		err := limit.Validate()
-		if valid = valid && err == nil; err != nil && limit != unreadLimit {
+		if err := limit.Validate(); err != nil && limit != unreadLimit {
 			errs.add(field(field(path, "limits"), name), "is not valid: %v", err)
 		}
 		if name == "" {
 			errs.add(field(path, "limits"), "must not have the name \"\", because an empty value "+
 				"counts as missing")
-		}
-	}
-	if valid && len(limits) <= cas.MaxTiers {
-		if _, err := cas.NewTiered[string](limits, tb.WithMaxKeys(1)); err != nil {
-			errs.add(field(path, "limits"), "are not valid: %v", err)
 		}
 	}
 }

@@ -1,10 +1,13 @@
 package httplimit
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // plans is a rule of 10 tokens for all keys, with tiers of these bursts.
@@ -29,6 +32,13 @@ func TestSpellingsOfTiers(t *testing.T) {
 			t.Errorf("%q: the burst is %d, want %d", value, got, want)
 		}
 	}
+}
+
+// Clients see the limit of their tier.
+func TestFieldsOfATier(t *testing.T) {
+	s := newSite(t, plans("gold", 50), WithFields(Fields{Policy: true}))
+	wants(t, s.get("K: 1", "Plan: gold"), "RateLimit-Limit: 50", `RateLimit-Policy: "r";q=50;w=50`)
+	wants(t, s.get("K: 2"), "RateLimit-Limit: 10", `RateLimit-Policy: "r";q=10;w=10`)
 }
 
 // A key that names the tier twice is as ambiguous as a key of the bucket.
@@ -181,15 +191,18 @@ func TestInvalidTiers(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "tiers have no meaning for a key with parent") {
 		t.Error(err)
 	}
-	p := mustParse(t, plans("gold", 50))
-	want := "algorithm_config.tiers.by is chosen by the client, which so has the limit of gold " +
-		"instead of the lower one of the rule"
-	if all := strings.Join(p.Warnings(), "\n"); !strings.Contains(all, want) {
-		t.Errorf("%s, want %s", all, want)
+	r := Rule{Name: "r", Limit: tb.Limit{Capacity: 1, Tokens: 1, Per: 1}}
+	r.Tiers = Tiers{By: "header:p", Limits: map[string]tb.Limit{}}
+	for i := range maxTiers {
+		r.Tiers.Limits[sprint(i)] = r.Limit
 	}
-	all := mustParse(t, plans("free", 5)).Warnings()
-	if strings.Contains(strings.Join(all, "\n"), "tiers") {
-		t.Error(all)
+	if err := errors.Join(Rules(r).check()...); err != nil {
+		t.Error(err)
+	}
+	r.Tiers.Limits["more"] = r.Limit
+	err = errors.Join(Rules(r).check()...)
+	if err == nil || !strings.Contains(err.Error(), "must have 1 to 65535 tiers (got 65536)") {
+		t.Error(err)
 	}
 }
 

@@ -72,6 +72,7 @@ func TestUsage(t *testing.T) {
 		"no usage":     {[]string{"Max: 40"}, body("error"), 40, 40},
 		"not a number": {[]string{"Max: x"}, body("used NaN"), 10, 10},
 		"negative":     {[]string{"Max: -3"}, body("used -3"), 10, 10},
+		"none":         {[]string{"Max: 0"}, body("error"), 10, 10},
 		"free":         {nil, body("used 0"), 10, 0},
 		"empty":        {nil, func(http.ResponseWriter) {}, 10, 10},
 		"not to be read": {nil, func(w http.ResponseWriter) { w.Header().Set("Content-Encoding", "br") },

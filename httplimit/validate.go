@@ -113,20 +113,19 @@ var unreadLimit = tb.Limit{Capacity: -1}
 
 // checkLabels checks that no rule's name is the label of another rule.
 func (p *Policy) checkLabels(errs *problems) {
-	type owner struct{ set, rule, path string }
+	type owner struct{ rule, path string }
 	owners := map[string]owner{}
 	labelOf := p.labels()
 	for i := range p.Sets {
 		for r, path := range p.Sets[i].all(p.setPath(i)) {
 			for _, level := range r.levels() {
-				own := owner{p.Sets[i].Name, level.Name, path}
-				label := labelOf(own.set, own.rule)
+				label := labelOf(p.Sets[i].Name, level.Name)
 				other, taken := owners[label]
-				if taken && (other.set != own.set || other.rule != own.rule) {
+				if taken && other.rule != level.Name {
 					errs.add(field(path, "name"), "must be different: clients would see %q"+
 						" for this rule and for %s", label, other.path)
 				}
-				owners[label] = own
+				owners[label] = owner{level.Name, path}
 			}
 		}
 	}

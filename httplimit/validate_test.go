@@ -79,12 +79,16 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 			`algorithm_config.fixed_cost has too many digits (got 0.0000000001e-40)`,
 		},
 		{
+			bad(`"rps": 1, "burst": 1, "fixed_cost": 10e-41`),
+			`algorithm_config.fixed_cost has too many digits (got 10e-41)`,
+		},
+		{
 			bad(`"rps": 1, "burst": 1, "default_cost": -2`),
 			`algorithm_config.default_cost must be > 0 (got -2)`,
 		},
 		{
-			bad(`"rps": 1, "burst": 1, "max_cost": 1e20`),
-			`algorithm_config.max_cost must be 1e-40 to 1e+17 (got 1e+20)`,
+			bad(`"rps": 1, "burst": 1, "max_cost": 1e40`),
+			`algorithm_config.max_cost must be 1e-40 to 1e+17 (got 1e+40)`,
 		},
 		{
 			bad(`"rps": 1, "burst": 1, "min_cost": 3, "max_cost": 2`),
@@ -121,8 +125,8 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 		},
 		{bad(`"rps": 1, "burst": 1, "brust": 1`), `algorithm_config.brust is an unknown field`},
 		{
-			bad(`"rps": 1, "burst": 1, "burst": 2`),
-			`algorithm_config.burst is there more than once`,
+			bad(`"rps": 1, "burst": 1, "burst": 2, "brust": 1`),
+			"algorithm_config.burst is there more than once\nalgorithm_config.brust is an unknown field",
 		},
 		{
 			jsonRules("", ok, jsonRule("", `["header:", 1]`, 1, `"x": 1`), jsonRule("ok",
@@ -238,6 +242,13 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 			"policies[1].spec.rules[0].name must be different: " +
 				"clients would see \"a/r\" for this rule and for policies[0].spec.rules[0]",
 		},
+		{
+			sprintf(`{"policies": [{"id": "a", "spec": {"rules": [%s, %s]}},
+			{"id": "b", "spec": {"rules": [%[1]s]}}]}`,
+				jsonRule("r", "[]", 1, ""), jsonRule("a/r", "[]", 1, "")),
+			"policies[0].spec.rules[1].name must be different: " +
+				"clients would see \"a/r\" for this rule and for policies[0].spec.rules[0]",
+		},
 	} {
 		p, err := ParsePolicy([]byte(c.policy))
 		if want := "httplimit: policy:\n" + c.want; p != nil || err == nil || err.Error() != want {
@@ -271,5 +282,9 @@ func TestPoliciesBuiltInGoAreChecked(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in\n%v", want, err)
 		}
+	}
+	p.Sets = p.Sets[1:]
+	if _, err := New(p); !strings.Contains(err.Error(), `id must be printable ASCII (got "a\n")`) {
+		t.Errorf("one set: %v", err)
 	}
 }

@@ -60,9 +60,9 @@ func TestRequestWaitsForTheSlowestRule(t *testing.T) {
 				hooked = append(hooked, sprint(name, " ", e.Rule, " ", e.Delay))
 			}
 		}
-		q := newQueue(t, jsonRules("", delaying("fast", `["header:k"]`, 10, ""),
-			`{"name": "slow", "limit_keys": ["ip:address"], "on_limit": "delay", "max_delay": "1s",
-				"algorithm_config": {"rps": 2, "burst": 2}}`, jsonRule("plain", "[]", 5, "")),
+		q := newQueue(t, jsonRules("", delaying("fast", `["header:k"]`, 2, ""),
+			`{"name": "slow", "limit_keys": ["ip:address"], "on_limit": "delay", "max_delay": "2s",
+				"algorithm_config": {"rps": 1, "burst": 2}}`, jsonRule("plain", "[]", 5, "")),
 			WithContext(), WithHooks(Hooks{Delayed: hook("delayed"), Granted: hook("granted"),
 				Refused: hook("refused")}))
 		q.handler = q.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -71,22 +71,22 @@ func TestRequestWaitsForTheSlowestRule(t *testing.T) {
 		}))
 		q.get("a", "K: 1")
 		q.get("b", "K: 1")
-		w := q.get("c", "K: 1") // 500 ms
-		q.get("d", "K: 1")      // 1 s
+		w := q.get("c", "K: 1") // 1 s
+		q.get("d", "K: 1")      // 2 s
 		q.get("e", "K: 1")      // refused by slow, so not charged to plain
-		q.counted(0, 2, 0, 0, 0, 0)
+		q.counted(0, 2, 0, 0, 2, 0)
 		q.counted(1, 2, 1, 0, 2, 0)
-		q.saw("0 served a, by slow 0s", "0 served b, by slow 0s", "0 429 e",
-			"500 served c, by slow 500ms", "1000 served d, by slow 1s")
+		q.saw("0 served a, by fast 0s", "0 served b, by fast 0s", "0 429 e",
+			"1000 served c, by slow 1s", "2000 served d, by slow 2s")
 		q.counted(1, 4, 1, 2, 0, 0)
 		q.counted(2, 4, 0, 0, 0, 0)
-		// The fields of c are as of its slot: another token comes a second later, after the token of
-		// d.
-		wants(t, w, "RateLimit-Limit: 2", "RateLimit-Remaining: 0", "RateLimit-Reset: 1",
-			`RateLimit: "fast";r=7;t=1, "slow";r=0;t=1, "plain";r=2;t=2`, "Retry-After: ")
+		// The fields of c are as of its slot: another token comes two seconds later, after the token
+		// of d.
+		wants(t, w, "RateLimit-Limit: 2", "RateLimit-Remaining: 0", "RateLimit-Reset: 2",
+			`RateLimit: "fast";r=0;t=1, "slow";r=0;t=2, "plain";r=2;t=2`, "Retry-After: ")
 		want := []string{
-			"granted slow 0s", "granted slow 0s", "delayed slow 500ms", "delayed slow 1s",
-			"refused slow 0s", "granted slow 500ms", "granted slow 1s",
+			"granted fast 0s", "granted fast 0s", "delayed slow 1s", "delayed slow 2s",
+			"refused slow 0s", "granted slow 1s", "granted slow 2s",
 		}
 		if !slices.Equal(hooked, want) {
 			t.Errorf("hooks: %q, want %q", hooked, want)

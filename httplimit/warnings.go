@@ -29,12 +29,11 @@ type warner struct {
 }
 
 func (w *warner) set(s *RuleSet, path string) {
-	rules, anyEnforced := 0, false
+	anyEnforced := false
 	for r := range s.all(path) {
-		rules++
 		anyEnforced = anyEnforced || s.enforces(r)
 	}
-	if rules > 0 && !anyEnforced {
+	if !anyEnforced {
 		w.add(field(path, "rules"), "limit nothing, because all are shadow rules")
 	}
 	bounded := w.policy.boundsElsewhere(s)

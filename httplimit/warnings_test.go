@@ -20,6 +20,10 @@ func TestWarnings(t *testing.T) {
 	reported := func(config string) string {
 		return oneRule("[]", `"rps": 1, "burst": 9, "cost_source": "response:header:w", `+config)
 	}
+	tiers := func(more, by, gold string) string {
+		return oneRule(`["ip:address"]`, sprintf(`"rps": 1, "burst": 10 %s, "tiers": {"by": %q,
+			"limits": {"gold": {%s}}}`, more, by, gold))
+	}
 	const gold = `"match": {"header:plan": "gold"}`
 	const chosen = " is chosen by the client"
 	for _, c := range []struct{ policy, want string }{
@@ -37,7 +41,10 @@ func TestWarnings(t *testing.T) {
 			oneRule("[]", `"rps": 1, "burst": 2, "cost_source": "query:w", "min_cost": 1`),
 			"algorithm_config.cost_source lets clients",
 		},
+		{oneRule("[]", `"rps": 1, "burst": 2, "fixed_cost": 1e-40, "max_cost": 1e17`), ""},
+		{oneRule("[]", `"rps": 1, "burst": 2, "fixed_cost": 1.`+strings.Repeat("0", 38)), ""},
 		{cost(`"min_cost": 1, "max_cost": 2`), ""},
+		{cost(`"min_cost": 9, "max_cost": 20, "default_cost": 9`), ""},
 		{cost(`"min_cost": 2, "max_cost": 2`), "algorithm_config.default_cost is below min_cost (1 < 2)"},
 		{cost(`"min_cost": 2, "max_cost": 2, "default_cost": 2`), ""},
 		{
@@ -78,10 +85,20 @@ func TestWarnings(t *testing.T) {
 		{key("a", `"mode": "shadow"`), "rules limit nothing"},
 		{jsonRule("a", `["ip:address/128"]`, 1, ""), "limit_keys[0]" + chosen},
 		{jsonRule("a", `["ip:address/128,/64"]`, 1, ""), ""},
+		{jsonRule("a", `["ip:address/1"]`, 1, ""), ""},
 		{jsonRules("", jsonRule("a", `["ip:address/96"]`, 1, ""), free), ""},
 		{
 			jsonRules("", jsonRule("a", `["ip:address"]`, 2, gold), free),
 			`rules[0].match["header:plan"]` + chosen + ", which so has this limit",
+		},
+		{
+			jsonRules("", jsonRule("a", `["tenant"]`, 2, gold), jsonRule("b", `["tenant"]`, 1,
+				`"on_missing": "reject"`), free),
+			`rules[0].match["header:plan"]` + chosen + ", which so has this limit",
+		},
+		{
+			jsonRules("", jsonRule("a", `["tenant"]`, 2, gold), jsonRule("b", `["tenant"]`, 1, ""), free),
+			"",
 		},
 		{jsonRules("", jsonRule("a", `["ip:address"]`, 1, gold), free), ""},
 		{jsonRules(`"evaluation": "all_match"`, jsonRule("a", `["ip:address"]`, 2, gold), free), ""},
@@ -95,6 +112,16 @@ func TestWarnings(t *testing.T) {
 		{bundle(set("a", "", key("a", "")), set("b", "", free)), ""},
 		{
 			bundle(set("a", "", key("a", "")), set("b", `"selector": {"pathPrefix": "/v1/"}`, free)),
+			"policies[0].spec.rules[0].limit_keys[0]" + chosen,
+		},
+		// Tiers that a client chooses.
+		{tiers("", "header:plan", `"rps": 1, "burst": 11`), "algorithm_config.tiers.by" + chosen},
+		{tiers("", "query:plan", `"rps": 2, "burst": 10`), "algorithm_config.tiers.by" + chosen},
+		{tiers("", "header:plan", `"rps": 0.5, "burst": 10`), ""},
+		{tiers("", "jwt:plan", `"rps": 1, "burst": 11`), ""},
+		{tiers("", "plan", `"rps": 1, "burst": 11`), ""},
+		{
+			bundle(set("a", "", key("a", "")), set("b", `"selector": {"methods": ["POST"]}`, free)),
 			"policies[0].spec.rules[0].limit_keys[0]" + chosen,
 		},
 		// Spellings that a selector does not pick.
@@ -114,5 +141,10 @@ func TestWarnings(t *testing.T) {
 		if (got == "") != (c.want == "") || !strings.HasPrefix(got, c.want) || len(warnings) > 1 {
 			t.Errorf("%s\n%q, want %q", c.policy, got, c.want)
 		}
+	}
+	claims := jsonRules(`"jwt": "unverified"`, jsonRule("a", `["jwt:sub"]`, 1, ""))
+	if all := mustParse(t, claims).Warnings(); len(all) != 2 ||
+		!strings.HasPrefix(all[1], "rules[0].limit_keys[0]"+chosen) {
+		t.Errorf("a key of unverified claims: %q", all)
 	}
 }
