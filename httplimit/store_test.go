@@ -70,8 +70,11 @@ func (s referenceStore) TakeAll(
 }
 
 func (r referenceTier) Charge(key string, cost float64) (tb.StoreCharge, error) {
+	if err := r.store.step("charge", key); err != nil {
+		return nil, err
+	}
 	c, err := r.ChargeIn(r.tier, key, cost)
-	return referenceCharge{&c, key, r.store}, errors.Join(err, r.store.step("charge", key))
+	return referenceCharge{&c, key, r.store}, err
 }
 
 func (r referenceTier) SetLimit(limit tb.Limit) error {

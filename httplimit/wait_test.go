@@ -76,6 +76,7 @@ func TestRequestWaitsForTheSlowestRule(t *testing.T) {
 		q.get("e", "K: 1")      // refused by slow, so not charged to plain
 		q.counted(0, 2, 0, 0, 2, 0)
 		q.counted(1, 2, 1, 0, 2, 0)
+		q.counted(2, 2, 0, 0, 0, 0)
 		q.saw("0 served a, by fast 0s", "0 served b, by fast 0s", "0 429 e",
 			"1000 served c, by slow 1s", "2000 served d, by slow 2s")
 		q.counted(1, 4, 1, 2, 0, 0)
