@@ -241,8 +241,9 @@ func TestSettleOfACharge(t *testing.T) {
 	if err := c.Settle(0); err != nil {
 		t.Error(err)
 	}
-	if d, err := l.AllowN(t.Context(), "a", 10); err != nil || d != granted(0) {
-		t.Errorf("after the settlement: %+v, %v", d, err)
+	d, err := l.AllowN(t.Context(), "a", 10)
+	if s := l.Stats(); err != nil || d != granted(0) || s.UnpaidTokens > 0 || s.Reservations > 0 {
+		t.Errorf("after the settlement: %+v, %v, Stats: %+v", d, err, s)
 	}
 }
 

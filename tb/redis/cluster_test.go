@@ -127,10 +127,7 @@ func TestSingleEndpointOfACluster(t *testing.T) {
 		{nodes[1].Addr, rueidis.ClientModeCluster},
 		{redistest.Start(t).Addr, rueidis.ClientModeStandalone},
 	} {
-		o, err := ParseAddress(tt.addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o, _ := ParseAddress(tt.addr)
 		c, err := NewClient(o)
 		if err != nil || c.Mode() != tt.mode {
 			t.Fatalf("%s: mode %v, want %v, %v", tt.addr, c.Mode(), tt.mode, err)
@@ -145,6 +142,15 @@ func TestSingleEndpointOfACluster(t *testing.T) {
 		if failed := l.Stats().Failed; len(failed) > 0 {
 			t.Errorf("failures: %v", failed)
 		}
+		for i, r := range c.DoMulti(t.Context(), c.B().Get().Key("a").Build(),
+			c.B().Get().Key("b").Build(), c.B().Get().Key("c").Build()) {
+			if err := r.Error(); !rueidis.IsRedisNil(err) {
+				t.Errorf("command %d: %v", i, err)
+			}
+		}
+	}
+	if c, err := NewClient(rueidis.ClientOption{ForceSingleClient: true}); c != nil || err == nil {
+		t.Errorf("%v, %v without an address", c, err)
 	}
 }
 
@@ -154,10 +160,7 @@ func TestEndpointThatIsNotReachedAtTheStart(t *testing.T) {
 	nodes := startCluster(t)
 	for _, opts := range [][]Option{nil, {WithoutBatching()}} {
 		p := startProxy(t, "127.0.0.1:1")
-		o, err := ParseAddress(p.addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o, _ := ParseAddress(p.addr)
 		c, err := NewClient(o)
 		if err == nil || c == nil {
 			t.Fatalf("%v, %v, want a client and an error", c, err)
@@ -165,7 +168,7 @@ func TestEndpointThatIsNotReachedAtTheStart(t *testing.T) {
 		t.Cleanup(c.Close)
 		l := newLimiter(t, c, slow, append(opts, WithMaxDenial(0))...)
 		decide(t, l, "0", ByPolicy)
-		early := c.B().Get().Key("0").Build()
+		early := c.B().Get().Key("06S").Build() // of slot 0
 		p.move(nodes[0].Addr)
 		var wg sync.WaitGroup
 		for caller := range 8 {

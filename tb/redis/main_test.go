@@ -20,12 +20,5 @@ func TestMain(m *testing.M) {
 // dial returns a client of the server. It is closed with the test, before the server ends.
 func dial(t testing.TB, s *redistest.Server) rueidis.Client {
 	t.Helper()
-	c, err := rueidis.NewClient(rueidis.ClientOption{
-		InitAddress: []string{s.Addr}, DisableCache: true,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return c
+	return dialOption(t, rueidis.ClientOption{InitAddress: []string{s.Addr}, DisableCache: true})
 }
