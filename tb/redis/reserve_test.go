@@ -33,6 +33,9 @@ func TestCommandsOfReservations(t *testing.T) {
 		func() { _ = r.Settle(2) }, // 8 tokens
 		func() { r, _ = l.Reserve(t.Context(), "a", 3) },
 		func() { _ = r.Settle(20) }, // −10 tokens, and 2 are unpaid
+		func() { r, _ = l.Reserve(t.Context(), "c", 6) },
+		func() { _ = l.Reset(t.Context(), "c") },
+		func() { _ = r.Settle(2) }, // there is nothing to give back
 		func() { r, _ = l.Reserve(t.Context(), "b", 10) },
 		func() { r, _ = l.Reserve(t.Context(), "b", 5) },
 		func() { r.Cancel() },
