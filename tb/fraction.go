@@ -18,25 +18,21 @@ func fraction(rate float64) (tokens int64, per time.Duration) {
 }
 
 // simplest returns the fraction with the smallest denominator whose product with unit rounds to f,
-// which is in the range of LimitPerSecond. With a unit other than 1, f must be less than it.
+// which is in the range of LimitPerSecond.
 func simplest(f float64, unit uint64) (num, den uint64) {
 	part, exp := math.Frexp(f)
 	digits := uint64(part * (1 << 53))
-	lo, hi := 4*digits-2, 4*digits+2 // halfway to the neighbours of f
-	if digits == 1<<52 {
-		lo++ // the neighbour below a power of two is half as far
-	}
+	// Halfway to the neighbours of f. The one below a power of two is nearer, but no fraction just
+	// below a power of two has a smaller denominator.
+	lo, hi := 4*digits-2, 4*digits+2
 	// Both are over unit·2^(55-exp), which is at most 2¹¹⁸.
 	shift := uint(55 - exp)
 	overHi, over := bits.Mul64(unit, 1<<(shift&63))
 	if shift > 63 {
 		overHi, over = over, 0
 	}
-	if overHi == 0 && over <= lo {
-		return between(mixed{lo / over, lo % over, over}, mixed{hi / over, hi % over, over})
-	}
-	// f/unit is less than 1, so the fraction is the inverse of the one between the inverses. They
-	// are below 2⁶⁴.
+	// The inverses, which are below 2⁶⁴, fit where f/unit may not. The simplest fraction between them
+	// is the inverse of the one that is wanted, whose numerator is the smallest, too.
 	below, belowRest := bits.Div64(overHi, over, hi)
 	above, aboveRest := bits.Div64(overHi, over, lo)
 	den, num = between(mixed{below, belowRest, hi}, mixed{above, aboveRest, lo})

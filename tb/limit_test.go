@@ -26,12 +26,14 @@ func TestLimitPerSecondIsTheSimplestFraction(t *testing.T) {
 		{1e9, 1_000_000_000, time.Second},
 		{123456.789, 123456789, 1000 * time.Second},
 		{1.0 / (365 * 86400), 1, 365 * 24 * time.Hour},
+		{1.0 / 9223372036, 1, 9223372036 * time.Second},
+		{0x1p-33, 1, 1 << 33 * time.Second},
 		{float64(time.Second) / math.MaxInt64, 1, math.MaxInt64},
 		{3.3e-10, 1, 3030303030303030303},
 	} {
 		got, err := LimitPerSecond(7, tt.rate)
 		want := Limit{7, tt.tokens, tt.per}
-		if tt.per > 1<<60 { // many periods round to the rate
+		if tt.per > 1<<60 && tt.per%time.Second != 0 { // many periods round to the rate
 			want.Per = got.Per
 		}
 		if err != nil || got != want {
