@@ -6,6 +6,18 @@ import (
 	"time"
 )
 
+// A refusal counts in whichever copy it is.
+func TestTotalsAreOfAllCopies(t *testing.T) {
+	var all [copies]counts
+	for i := range all {
+		all[i].refused.Add(1)
+	}
+	var sum totals
+	if sum.sum(&all); sum.refused != copies {
+		t.Errorf("%d of %d are counted", sum.refused, copies)
+	}
+}
+
 func newTestLaw() *law {
 	return newLaw(&Config{
 		Capacity: 10, Min: 10, Max: 1000, Start: 500, TargetP99: 200 * time.Millisecond,

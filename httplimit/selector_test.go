@@ -13,17 +13,9 @@ func TestSelectorPicksPaths(t *testing.T) {
 		want     bool
 	}{
 		{Selector{PathPrefix: "/v1/"}, "/v1/", true},
-		{
-			Selector{PathPrefix: "/v1/"},
-			"/v1/x",
-			true,
-		},
+		{Selector{PathPrefix: "/v1/"}, "/v1/x", true},
 		{Selector{PathPrefix: "/v1/"}, "/v1", false},
-		{
-			Selector{PathPrefix: "/v1"},
-			"/v1/x",
-			true,
-		},
+		{Selector{PathPrefix: "/v1"}, "/v1/x", true},
 		{Selector{PathPrefix: "/v1"}, "/v1", false},
 		{Selector{PathPrefix: "/v1"}, "/v10", false},
 		{Selector{PathPrefix: "/"}, "/", true},
@@ -33,32 +25,17 @@ func TestSelectorPicksPaths(t *testing.T) {
 		{Selector{PathExact: "/v1"}, "/v1/", false},
 		{Selector{PathExact: "/v1/"}, "/v1/", true},
 		{Selector{PathExact: "/a", PathPrefix: "/b"}, "/a", true},
-		{Selector{
-			PathExact:  "/a",
-			PathPrefix: "/b",
-		}, "/b/x", true},
+		{Selector{PathExact: "/a", PathPrefix: "/b"}, "/b/x", true},
 		{Selector{PathExact: "/a", PathPrefix: "/b"}, "/c", false},
 		// Other spellings of the same path, in the policy and in the request.
 		{Selector{PathPrefix: "//v1/./"}, "/v1/x", true},
 		{Selector{PathExact: "/a/../v1"}, "/v1", true},
 		{Selector{PathPrefix: "/v1"}, "//v1/x", true},
-		{
-			Selector{PathPrefix: "/v1"},
-			"/./v1//x",
-			true,
-		},
+		{Selector{PathPrefix: "/v1"}, "/./v1//x", true},
 		{Selector{PathPrefix: "/v1"}, "/x/../v1/x", true},
-		{
-			Selector{PathPrefix: "/v1"},
-			"/v1/..",
-			false,
-		},
+		{Selector{PathPrefix: "/v1"}, "/v1/..", false},
 		{Selector{PathPrefix: "/v1"}, "/v1/x/..", true},
-		{
-			Selector{PathPrefix: "/v1"},
-			"/v1/.",
-			true,
-		},
+		{Selector{PathPrefix: "/v1"}, "/v1/.", true},
 		{Selector{PathPrefix: "/v1"}, "v1/x", true},
 		{Selector{PathExact: "/v1"}, "/../v1", true},
 	} {
@@ -70,20 +47,16 @@ func TestSelectorPicksPaths(t *testing.T) {
 }
 
 func TestSelectorPicksHostsAndMethods(t *testing.T) {
-	s := Selector{Hosts: []string{"A.example", "[::1]"}, Methods: []string{
-		"POST",
-		"put",
-	}}.normalize(false)
+	s := Selector{
+		Hosts: []string{"A.example", "[::1]"}, Methods: []string{"POST", "put"},
+	}.normalize(false)
 	for _, c := range []struct {
 		method, host string
 		want         bool
 	}{
 		{"POST", "a.example", true},
 		{"PUT", "A.EXAMPLE:8080", true},
-		{
-			"POST", "a.example.",
-			true,
-		},
+		{"POST", "a.example.", true},
 		{"POST", "a.example:80:90", true}, // to servers that read up to the first colon
 		{"POST", "[::1]:80", true},
 		{"POST", "[::1]:80:90", true},
