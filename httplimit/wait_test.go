@@ -62,7 +62,8 @@ func TestRequestWaitsForTheSlowestRule(t *testing.T) {
 		}
 		q := newQueue(t, jsonRules("", delaying("fast", `["header:k"]`, 2, ""),
 			`{"name": "slow", "limit_keys": ["ip:address"], "on_limit": "delay", "max_delay": "2s",
-				"algorithm_config": {"rps": 1, "burst": 2}}`, jsonRule("plain", "[]", 5, "")),
+				"algorithm_config": {"rps": 1, "burst": 2}}`,
+			delaying("last", `["header:k", "ip:address"]`, 3, ""), jsonRule("plain", "[]", 5, "")),
 			WithContext(), WithHooks(Hooks{Delayed: hook("delayed"), Granted: hook("granted"),
 				Refused: hook("refused")}))
 		q.handler = q.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -76,15 +77,16 @@ func TestRequestWaitsForTheSlowestRule(t *testing.T) {
 		q.get("e", "K: 1")      // refused by slow, so not charged to plain
 		q.counted(0, 2, 0, 0, 2, 0)
 		q.counted(1, 2, 1, 0, 2, 0)
-		q.counted(2, 2, 0, 0, 0, 0)
+		q.counted(3, 2, 0, 0, 0, 0)
 		q.saw("0 served a, by fast 0s", "0 served b, by fast 0s", "0 429 e",
 			"1000 served c, by slow 1s", "2000 served d, by slow 2s")
 		q.counted(1, 4, 1, 2, 0, 0)
-		q.counted(2, 4, 0, 0, 0, 0)
+		q.counted(3, 4, 0, 0, 0, 0)
 		// The fields of c are as of its slot: another token comes two seconds later, after the token
 		// of d.
 		wants(t, w, "RateLimit-Limit: 2", "RateLimit-Remaining: 0", "RateLimit-Reset: 2",
-			`RateLimit: "fast";r=0;t=1, "slow";r=0;t=2, "plain";r=2;t=2`, "Retry-After: ")
+			`RateLimit: "fast";r=0;t=1, "slow";r=0;t=2, "last";r=0;t=1, "plain";r=2;t=2`,
+			"Retry-After: ")
 		want := []string{
 			"granted fast 0s", "granted fast 0s", "delayed slow 1s", "delayed slow 2s",
 			"refused slow 0s", "granted slow 1s", "granted slow 2s",
