@@ -20,9 +20,9 @@ func TestWarnings(t *testing.T) {
 	reported := func(config string) string {
 		return oneRule("[]", `"rps": 1, "burst": 9, "cost_source": "response:header:w", `+config)
 	}
-	tiers := func(more, by, gold string) string {
-		return oneRule(`["ip:address"]`, sprintf(`"rps": 1, "burst": 10 %s, "tiers": {"by": %q,
-			"limits": {"gold": {%s}}}`, more, by, gold))
+	tiers := func(by, gold string) string {
+		return oneRule(`["ip:address"]`, sprintf(`"rps": 1, "burst": 10, "tiers": {"by": %q,
+			"limits": {"gold": {%s}}}`, by, gold))
 	}
 	const gold = `"match": {"header:plan": "gold"}`
 	const chosen = " is chosen by the client"
@@ -115,11 +115,14 @@ func TestWarnings(t *testing.T) {
 			"policies[0].spec.rules[0].limit_keys[0]" + chosen,
 		},
 		// Tiers that a client chooses.
-		{tiers("", "header:plan", `"rps": 1, "burst": 11`), "algorithm_config.tiers.by" + chosen},
-		{tiers("", "query:plan", `"rps": 2, "burst": 10`), "algorithm_config.tiers.by" + chosen},
-		{tiers("", "header:plan", `"rps": 0.5, "burst": 10`), ""},
-		{tiers("", "jwt:plan", `"rps": 1, "burst": 11`), ""},
-		{tiers("", "plan", `"rps": 1, "burst": 11`), ""},
+		{
+			tiers("header:plan", `"rps": 1, "burst": 11`), "algorithm_config.tiers.by" + chosen +
+				", which so has the limit of gold instead of the lower one of the rule",
+		},
+		{tiers("query:plan", `"rps": 2, "burst": 10`), "algorithm_config.tiers.by" + chosen},
+		{tiers("header:plan", `"rps": 0.5, "burst": 10`), ""},
+		{tiers("jwt:plan", `"rps": 1, "burst": 11`), ""},
+		{tiers("plan", `"rps": 1, "burst": 11`), ""},
 		{
 			bundle(set("a", "", key("a", "")), set("b", `"selector": {"methods": ["POST"]}`, free)),
 			"policies[0].spec.rules[0].limit_keys[0]" + chosen,

@@ -66,7 +66,8 @@ func (b tab) close() {
 	}
 }
 
-const shownOrder = `[...document.querySelectorAll("#clients tbody th bdi")].map((key) => key.textContent)`
+const shownOrder = `[...document.querySelectorAll("#clients tbody th bdi")]` +
+	`.map((key) => key.textContent)`
 
 // A user reads the chart of a suggestion and copies its policy, in a light and in a dark browser.
 func TestPageOfASuggestion(t *testing.T) {
