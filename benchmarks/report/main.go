@@ -67,11 +67,14 @@ func write(dir string) error {
 // generate returns the files that are generated from the raw results, by name.
 func generate(dir string) (map[string][]byte, error) {
 	raw := make(map[string]*results)
-	for _, name := range []string{bench, onHits, inRedis} {
+	for _, name := range []string{bench, headline, onHits, inRedis} {
 		var err error
 		if raw[name], err = read(filepath.Join(dir, resultsDir, name)); err != nil {
 			return nil, err
 		}
+	}
+	for _, name := range []string{bench, onHits} {
+		raw[name].changes = changesSince(dir, raw[name].config("commit"))
 	}
 	files := make(map[string][]byte)
 	for _, name := range []string{document, readme} {

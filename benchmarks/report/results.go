@@ -16,8 +16,9 @@ import (
 
 // results are the lines of a file of raw results. A benchmark that failed has no line.
 type results struct {
-	lines  []*benchfmt.Result
-	failed int
+	lines   []*benchfmt.Result
+	failed  int
+	changes string // of the measured code since, as a sentence; "" if it is not told
 }
 
 // failure matches the failure of a sub-benchmark, but not of its parent.

@@ -90,6 +90,6 @@ func inShort(raw *results) (string, error) {
 		return format(s.Center, "sec/op")
 	}
 	return fmt.Sprintf("A grant takes **%s ns**, and %s with x/time/rate in a sync.Map"+
-		" ([%s, commit %s](BENCHMARKS.md)).\n",
-		ns("cas"), ns("xtime-syncmap"), raw.config("go"), raw.config("commit")), nil
+		" ([%s, %s rounds, commit %s](BENCHMARKS.md)).\n",
+		ns("cas"), ns("xtime-syncmap"), raw.config("go"), raw.config("rounds"), raw.config("commit")), nil
 }

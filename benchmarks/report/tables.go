@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"os/exec"
 	"strconv"
 	"strings"
 )
@@ -16,10 +18,15 @@ type text struct {
 }
 
 // The files of raw results.
-const bench, onHits, inRedis = "bench.txt", "hits.txt", "redis.txt"
+const (
+	bench    = "bench.txt"
+	headline = "headline.txt"
+	onHits   = "hits.txt"
+	inRedis  = "redis.txt"
+)
 
 var texts = []text{
-	{"in-short", bench, "", inShort},
+	{"in-short", headline, "", inShort},
 	{"machine", bench, "", machine},
 	{"hits-machine", onHits, "", machine},
 	{"redis-machine", inRedis, "", machine},
@@ -188,6 +195,23 @@ func machine(raw *results) (string, error) {
 	if raw.failed > 0 {
 		fmt.Fprintf(&b, " Failed: %d of %d.", raw.failed, raw.failed+len(raw.lines))
 	}
-	b.WriteString("\n")
+	b.WriteString(raw.changes + "\n")
 	return b.String(), nil
+}
+
+// changesSince says whether the code that bench.txt and hits.txt measure has changed since a
+// commit.
+func changesSince(dir, commit string) string {
+	const page = " When this page was generated, `tb/cas` and `lru` "
+	diff := exec.Command("git", "diff", "--quiet", commit, "--", "tb/cas", "lru", ":!*_test.go")
+	diff.Dir = dir
+	var exit *exec.ExitError
+	switch err := diff.Run(); {
+	case err == nil:
+		return page + "had not changed since."
+	case errors.As(err, &exit) && exit.ExitCode() == 1:
+		return page + "had changed since."
+	default: // a dirty tree, or a clone without its history
+		return page + "may have changed since."
+	}
 }
