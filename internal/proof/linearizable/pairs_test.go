@@ -44,3 +44,6 @@ func TestPairsAreLinearizable(t *testing.T) {
 		clear(r.calls)
 	})
 }
+
+// allow returns a call of AllowAt.
+func allow(t time.Duration, key string, n int) *request { return &request{at: t, key: key, n: n} }

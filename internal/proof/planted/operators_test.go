@@ -26,6 +26,20 @@ var (
 	deep = flag.Bool("deep", false, "try the operators with the model checker and many programs, too")
 )
 
+// variable is the environment variable with the number of the mutant that a program has.
+const variable = "PLANTED_MUTANT"
+
+// selection is a file of the package with mutants.
+const selection = `package %s
+
+import (
+	"os"
+	"strconv"
+)
+
+var plantedMutant, _ = strconv.Atoi(os.Getenv("` + variable + `"))
+`
+
 // replacements are the operators that take the place of another, as in gremlins v0.6.0.
 var replacements = map[token.Token][]token.Token{
 	token.ADD: {token.SUB},
@@ -210,8 +224,8 @@ func plantAll(t *testing.T, dir, pkg string, all []*mutant) map[string][]*mutant
 			var before, after strings.Builder
 			before.WriteString("(")
 			for _, m := range mutants {
-				fmt.Fprintf(&before, "plantedBug != %d && ", m.number)
-				fmt.Fprintf(&after, " || plantedBug == %d && (%s)", m.number, m.text)
+				fmt.Fprintf(&before, "plantedMutant != %d && ", m.number)
+				fmt.Fprintf(&after, " || plantedMutant == %d && (%s)", m.number, m.text)
 			}
 			before.WriteString("(")
 			edits = append(edits, edit{int(e.Pos()) - 1, int(e.End()) - 1,
@@ -232,7 +246,7 @@ func plantAll(t *testing.T, dir, pkg string, all []*mutant) map[string][]*mutant
 		}
 		write(t, filepath.Join(dir, name), edited)
 	}
-	write(t, filepath.Join(dir, pkg, "plantedbug.go"), fmt.Sprintf(selection, path.Base(pkg)))
+	write(t, filepath.Join(dir, pkg, "plantedmutant.go"), fmt.Sprintf(selection, path.Base(pkg)))
 	return lines
 }
 
@@ -287,7 +301,7 @@ func dispatch(f *ast.FuncDecl, mutants []*mutant) (edits []edit) {
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, " if plantedBug >= %d && plantedBug <= %d { switch plantedBug {",
+	fmt.Fprintf(&b, " if plantedMutant >= %d && plantedMutant <= %d { switch plantedMutant {",
 		mutants[0].number, mutants[len(mutants)-1].number)
 	for _, m := range mutants {
 		call := m.copyName()

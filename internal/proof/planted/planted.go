@@ -13,7 +13,8 @@
 //
 // The lines after - stand in the file exactly once, and the lines after + take their place. A bug
 // with "run: always" is planted without -all, too. "maps: tiny" is for the model checker, which
-// then explores the code with tiny maps. Lines that begin with # are comments.
+// then explores the code with tiny maps. "proofs: load" means that this proof, too, fails on a build
+// with the bug. Lines that begin with # are comments.
 package planted
 
 import (
@@ -31,16 +32,17 @@ type Bug struct {
 	Old, New   string // whole lines
 	Always     bool   // planted also if not all bugs are
 	TinyMaps   bool
+	Proofs     []string // packages beside this one whose tests find it
 }
 
 var named = flag.String("bug", "", "plant only what has a name that this expression matches")
 
 //go:embed bugs
-var lists embed.FS
+var texts embed.FS
 
 // Bugs returns the bugs of a list.
 func Bugs(list string) ([]Bug, error) {
-	text, err := lists.ReadFile("bugs/" + list + ".txt")
+	text, err := texts.ReadFile("bugs/" + list + ".txt")
 	if err != nil {
 		return nil, err
 	}
@@ -64,9 +66,12 @@ func parse(list, text string) (bugs []Bug, err error) {
 		}
 		b := &bugs[len(bugs)-1]
 		file, isFile := strings.CutPrefix(line, "file: ")
+		proofs, isProofs := strings.CutPrefix(line, "proofs: ")
 		switch {
 		case isFile:
 			b.File = strings.TrimSpace(file)
+		case isProofs:
+			b.Proofs = strings.Fields(proofs)
 		case line == "run: always\n":
 			b.Always = true
 		case line == "maps: tiny\n":

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,24 +16,15 @@ import (
 const root = "../../.."
 
 var (
-	everything = flag.Bool("all", false, "plant the bugs and run the tests: takes more than an hour")
-	only       = flag.String("package", "", "plant only the bugs of this package")
+	everything = flag.Bool("all", false, "plant all bugs that a proof finds, not only a few")
+	only       = flag.String("package", "", "break the operators of this package")
 )
 
-// part is a package, and the tests that look for the bugs of its list: arguments of go test, cheap
-// tests first.
+// part is a package, and the tests that look for its mutants: arguments of go test, cheap tests
+// first.
 type part struct {
 	name  string
 	tests []string
-}
-
-func (p part) bugs(t *testing.T) []Bug {
-	t.Helper()
-	bugs, err := Bugs(strings.ReplaceAll(p.name, "/", "-"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bugs
 }
 
 const (
@@ -67,98 +57,88 @@ var otherLists = []string{
 	"check-keys", "check-charges", "check-reservations", "check-limits", "check-tiers", "script",
 }
 
-// TestBugsFitTheCode requires that each bug can be planted in the code as it is.
-func TestBugsFitTheCode(t *testing.T) {
-	lists := slices.Clone(otherLists)
-	for _, p := range parts {
-		lists = append(lists, strings.ReplaceAll(p.name, "/", "-"))
-	}
-	names := map[string]bool{}
+// lists are the lists of bugs, which the model checker and the tests of tb/redis plant.
+var lists = []string{
+	"check-keys", "check-charges", "check-reservations", "check-limits", "check-tiers", "script",
+}
+
+// every returns the bugs of all lists.
+func every(t *testing.T) (all []Bug) {
+	t.Helper()
 	for _, list := range lists {
 		bugs, err := Bugs(list)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, b := range bugs {
-			if names[b.Name] {
-				t.Errorf("%s: two bugs have the name %q", list, b.Name)
-			}
-			names[b.Name] = true
-			b.planted(t, root)
+		all = append(all, bugs...)
+	}
+	return all
+}
+
+// TestBugsFitTheCode requires that each bug can be planted in the code as it is.
+func TestBugsFitTheCode(t *testing.T) {
+	names := map[string]bool{}
+	for _, b := range every(t) {
+		if names[b.Name] {
+			t.Errorf("two bugs have the name %q", b.Name)
+		}
+		names[b.Name] = true
+		if _, err := b.In(read(t, filepath.Join(root, b.File))); err != nil {
+			t.Error(err)
 		}
 	}
-	for _, p := range parts {
-		for _, b := range p.bugs(t) {
-			if path.Dir(b.File) != p.name {
-				t.Errorf("%s: bug %q is in %s", p.name, b.Name, b.File)
-			}
-			if _, text, wrong := b.planted(t, root); b.inGo() {
-				begin := strings.Index(text, b.Old)
-				functionAt(t, text, begin).call(t, "")
-				functionAt(t, wrong, begin)
-			}
-		}
-	}
-	if len(names) < 350 {
-		t.Errorf("%d bugs, want at least 350", len(names))
+	if len(names) < 220 {
+		t.Errorf("%d bugs, want at least 220", len(names))
 	}
 }
 
-// planted returns the name and the text of the bug's file below dir, and the text with the bug.
-func (b Bug) planted(t *testing.T, dir string) (name, text, wrong string) {
-	t.Helper()
-	name = filepath.Join(dir, b.File)
-	text = read(t, name)
-	wrong, err := b.In(text)
+// TestProofsFindPlantedBugs requires that a proof fails on a build with a bug, if the list says so.
+// It shows that the judges of random calls can say no.
+func TestProofsFindPlantedBugs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("each bug is a build of a proof")
+	}
+	top, err := filepath.Abs(root)
 	if err != nil {
-		t.Error(err)
+		t.Fatal(err)
 	}
-	return name, text, wrong
-}
-
-func (b Bug) inGo() bool { return path.Ext(b.File) == ".go" }
-
-// TestPlantedBugsAreFound plants one bug after another in a copy of the tree, and runs the tests
-// until one fails.
-func TestPlantedBugsAreFound(t *testing.T) {
-	if !*everything {
-		t.Skip("bugs are only planted with -all")
-	}
-	c := code{dir: copyOfTheTree(t), programs: map[string]string{}, seconds: 60}
-	numbers := addAll(t, c.dir)
-	for _, p := range parts {
-		if *only != "" && *only != p.name {
-			continue
+	bugs := slices.DeleteFunc(every(t), func(b Bug) bool { return b.Proofs == nil })
+	Find(t, Chosen(bugs, *everything), func(t *testing.T, b Bug) string {
+		dir := t.TempDir()
+		name := filepath.Join(top, b.File)
+		wrong, err := b.In(read(t, name))
+		if err != nil {
+			t.Fatal(err)
 		}
-		found := map[string]int{} // by the tests that find them
-		Find(t, Chosen(p.bugs(t), true), func(t *testing.T, b Bug) string {
-			if !b.inGo() {
-				name, text, wrong := b.planted(t, c.dir)
-				write(t, name, wrong)
-				defer write(t, name, text)
-				clear(c.programs)
-				defer clear(c.programs)
+		write(t, filepath.Join(dir, "wrong.go"), wrong)
+		overlay := filepath.Join(dir, "overlay.json")
+		write(t, overlay,
+			fmt.Sprintf(`{"Replace": {%q: %q}}`, name, filepath.Join(dir, "wrong.go")))
+		var found []string
+		for _, proof := range b.Proofs {
+			cmd := exec.CommandContext(t.Context(), "go", "test", "-short", "-failfast", "-vet=off",
+				"-overlay", overlay, "./internal/proof/"+proof)
+			cmd.Dir = top
+			out, err := cmd.CombinedOutput()
+			failed := failures(string(out))
+			if err == nil || failed == "" {
+				t.Logf("%s: %v\n%s", proof, err, out)
+				return ""
 			}
-			for _, tests := range p.tests {
-				if out, ok := c.run(t, tests, numbers[b.Name]); !ok {
-					found[tests]++
-					return tests + ": " + failures(out)
-				}
-			}
-			return ""
-		})
-		t.Logf("%s: found by %v", p.name, found)
-	}
+			found = append(found, proof+": "+failed)
+		}
+		return strings.Join(found, "; ")
+	})
 }
 
-// code is the code with all bugs.
+// code is a copy of the tree, with all mutants of a package.
 type code struct {
 	dir      string
 	programs map[string]string // the test programs by package
 	seconds  int               // of processor time that the tests of a package may take
 }
 
-// run runs tests with a bug, and reports whether they pass. It leaves out tests whose subject is
+// run runs tests with a mutant, and reports whether they pass. It leaves out tests whose subject is
 // the text of the code. They fail if they take too much processor time or memory, because a bug may
 // be a loop that does not end.
 func (c *code) run(t *testing.T, tests string, number int) (out string, passed bool) {
@@ -167,7 +147,7 @@ func (c *code) run(t *testing.T, tests string, number int) (out string, passed b
 	arguments := []string{
 		"-c", fmt.Sprintf(`ulimit -t %d -v 8000000; exec "$@"`, c.seconds), "bash", "",
 		"-test.short", "-test.failfast", fmt.Sprintf("-test.timeout=%ds", 6*c.seconds),
-		"-test.skip=^(TestFastPathIsInlined|TestPlantedBugsAreFound)$",
+		"-test.skip=^TestFastPathIsInlined$",
 	}
 	for _, argument := range strings.Fields(tests) {
 		if strings.HasPrefix(argument, "./") {
