@@ -98,6 +98,41 @@ func ExampleLimit() {
 	// true 0
 }
 
+func ExampleLimiter_TryTake() {
+	limiter := ratelimit.NewTokenBucket(1, 0.1)
+	fmt.Println(limiter.TryTake("a"), limiter.TryTake("a"))
+	// Output: true false
+}
+
+// A message takes from the bucket of its user, and from one bucket for all users.
+func ExampleAllowAll() {
+	perUser := ratelimit.NewTokenBucket(5, 1)
+	all, err := ratelimit.NewBucket(ratelimit.Limit{Capacity: 7, Tokens: 20, Per: time.Hour})
+	if err != nil {
+		panic(err)
+	}
+	allow := func(key string, cost float64) (ratelimit.Decision, error) {
+		user, err := perUser.Charge(key, cost)
+		if err != nil {
+			return ratelimit.Decision{}, err
+		}
+		of, err := all.Charge(cost)
+		if err != nil {
+			return ratelimit.Decision{}, err
+		}
+		return ratelimit.AllowAll(&user, &of)
+	}
+	for _, key := range []string{"ada", "bob", "bob"} {
+		d, err := allow(key, 3)
+		fmt.Println(key, d.Allowed, d.Remaining, err)
+	}
+	// Output:
+	// ada true 2 <nil>
+	// bob true 1 <nil>
+	// bob false 1 <nil>
+}
+
+// Charges with a clock of their own, or whose decisions are all wanted, need TakeAll.
 func ExampleTakeAll() {
 	perUser, err := ratelimit.New[string](ratelimit.Limit{Capacity: 5, Tokens: 1, Per: time.Second})
 	if err != nil {

@@ -77,11 +77,13 @@ type (
 	Reservation = tb.Reservation
 	// Level is how full a bucket is.
 	Level = tb.Level
-	// Charge is a cost to take from one bucket, as one part of AllowAll or TakeAll. The addresses of
-	// a KeyCharge and of a BucketCharge are Charges. Only one goroutine at a time may use it.
+	// Charge is a cost to take from one bucket, as one part of AllowAll or TakeAll. It is an
+	// interface: the addresses of a KeyCharge and of a BucketCharge are Charges, and package
+	// tb/redis has another one. Only one goroutine at a time may use it.
 	Charge = tb.Charge
-	// KeyCharge is what Limiter.Charge returns. MayWait lets it take tokens in advance, and Delay is
-	// the wait; Settle replaces a cost that was taken by the actual cost.
+	// KeyCharge is what Limiter.Charge returns, and cas.Charge its other name. MayWait lets it take
+	// tokens in advance, and Delay is the wait; Settle replaces a cost that was taken by the actual
+	// cost.
 	KeyCharge[K comparable] = cas.Charge[K]
 	// BucketCharge is what Bucket.Charge returns. It has the methods of a KeyCharge, but Enter.
 	BucketCharge = cas.BucketCharge

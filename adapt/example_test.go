@@ -48,3 +48,22 @@ func Example() {
 	fmt.Println(control.Rate())
 	// Output: 1000
 }
+
+// Tier 1 follows what the downstream answers, and tier 0 keeps its limit.
+func ExampleLimiterFunc() {
+	reads := tb.Limit{Capacity: 100, Tokens: 1000, Per: time.Second}
+	writes := tb.Limit{Capacity: 20, Tokens: 100, Per: time.Second}
+	limiter, err := cas.NewTiered[string]([]tb.Limit{reads, writes})
+	if err != nil {
+		panic(err)
+	}
+	control, err := adapt.New(
+		adapt.LimiterFunc(func(l tb.Limit) error { return limiter.SetTier(1, l) }),
+		adapt.Config{Capacity: 20, Min: 10, Max: 100, TargetP99: 200 * time.Millisecond})
+	if err != nil {
+		panic(err)
+	}
+	s := control.Stats()
+	fmt.Println(s.Rate, "a second; the latency does not fall with the rate:", s.ExcusedTail)
+	// Output: 100 a second; the latency does not fall with the rate: false
+}

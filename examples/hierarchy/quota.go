@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit"
-	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
 // sender is the key of a user. Two tenants may have users of the same name.
@@ -27,10 +26,10 @@ var levels = [...]string{"user", "tenant", "relay", "gateway"}
 
 // call is what one call on all levels needs. Calls are pooled, so take does not allocate.
 type call struct {
-	user      cas.Charge[sender]
-	tenant    cas.Charge[string]
-	relay     cas.BucketCharge
-	gateway   cas.BucketCharge
+	user      ratelimit.KeyCharge[sender]
+	tenant    ratelimit.KeyCharge[string]
+	relay     ratelimit.BucketCharge
+	gateway   ratelimit.BucketCharge
 	charges   [len(levels)]ratelimit.Charge
 	decisions [len(levels)]ratelimit.Decision
 }

@@ -7,7 +7,8 @@ import (
 )
 
 // Charge is a cost to take from a key's bucket as one part of tb.TakeAll. Its address is a
-// tb.Charge. Only one goroutine at a time may use it.
+// tb.Charge, an interface that package ratelimit calls Charge; there this type is KeyCharge. Only
+// one goroutine at a time may use it.
 type Charge[K comparable] struct {
 	place place[K]
 	part
