@@ -74,12 +74,17 @@ func TestHouseHasArrowsOnlyDown(t *testing.T) {
 	}
 }
 
-// TestRoomsHaveArrowsOnlyDown requires that each file of httplimit is in a room of the drawing, and
-// names only what files of its room and of the rooms below declare. Only the engine and the face
-// know net/http.
+// TestRoomsHaveArrowsOnlyDown requires that each file of httplimit and of tb/cas is in a room of its
+// drawing, and names only what files of its room and of the rooms below declare. Only the engine and
+// the face of httplimit know net/http.
 func TestRoomsHaveArrowsOnlyDown(t *testing.T) {
-	rooms := drawing(t, 1)
-	const policy = 3
+	for i, dir := range []string{"httplimit", "tb/cas"} {
+		t.Run(dir, func(t *testing.T) { roomsHaveArrowsOnlyDown(t, dir, drawing(t, 1+i)) })
+	}
+}
+
+func roomsHaveArrowsOnlyDown(t *testing.T, dir string, rooms map[string]int) {
+	const policy = 3 // of httplimit
 	type part struct {
 		name string
 		room int
@@ -88,7 +93,7 @@ func TestRoomsHaveArrowsOnlyDown(t *testing.T) {
 	var parts []part
 	declared := map[string]part{} // by name
 	for _, name := range files(t, ".go") {
-		if path.Dir(name) != "httplimit" || strings.HasSuffix(name, "_test.go") {
+		if path.Dir(name) != dir || strings.HasSuffix(name, "_test.go") {
 			continue
 		}
 		p := part{name, rooms[strings.TrimSuffix(path.Base(name), ".go")], parse(t, name)}

@@ -67,6 +67,23 @@ func (b *Bucket) AllowAt(t time.Time, cost float64) (tb.Decision, error) {
 	return b.take(b.clock.instant(t), cost), nil
 }
 
+// take takes a number of tokens at t. It cannot fail.
+func (b *Bucket) take(t uint64, cost float64) tb.Decision {
+	c, m := b.load(), b.layout()
+	if c != nil {
+		if d, _, _, ok := c.take(m, t, m.unitsOf(cost)); ok {
+			return d
+		}
+	}
+	return b.spend(t, cost)
+}
+
+// spend is take for a cell in any state.
+func (b *Bucket) spend(t uint64, tokens float64) tb.Decision {
+	o, _ := spend(b, b.load(), t, request{tokens: tokens})
+	return o.Decision
+}
+
 // AddAt puts a number of tokens into the bucket at t, or takes a negative number, also into a debt
 // of up to 2³¹ tokens. It does nothing if the number is NaN, or if the debt would be paid only
 // after the clock ends.
@@ -79,7 +96,7 @@ func (b *Bucket) AddAt(t time.Time, tokens float64) {
 		if b.load() == nil {
 			b.fill(b.layoutOf(nil), at)
 		}
-		want := request{tokens: -tokens, within: tb.Never, deep: true, partial: true}
+		want := request{kind: adds, tokens: -tokens}
 		_, _ = spend(b, b.load(), at, want)
 	}
 }
@@ -108,27 +125,61 @@ func (b *Bucket) level(t uint64) tb.Level {
 	return l
 }
 
-// take takes a number of tokens at t. It cannot fail.
-func (b *Bucket) take(t uint64, cost float64) tb.Decision {
-	c, m := b.load(), b.layout()
-	if c != nil {
-		if d, _, _, ok := c.take(m, t, m.unitsOf(cost)); ok {
-			return d
-		}
-	}
-	return b.spend(t, cost)
+// SetLimit is Limiter.SetLimit for the bucket. The bucket remembers one limit, because it first
+// moves to the limit that ends, unless it would lose by the move: its own time is ahead of the
+// clock, or the limit has larger units.
+func (b *Bucket) SetLimit(limit tb.Limit) error {
+	return b.limits.setLimit(&b.limits.one, limit, b.clock.read, b.enter)
 }
 
-// spend is take for a cell in any state.
-func (b *Bucket) spend(t uint64, tokens float64) tb.Decision {
-	o, _ := spend(b, b.load(), t, request{tokens: tokens})
-	return o.Decision
+// SetLimitAt is SetLimit for a caller that has already read the clock; see Limiter.AllowAt. A
+// reading before the last change counts as the reading of that change.
+func (b *Bucket) SetLimitAt(t time.Time, limit tb.Limit) error {
+	return b.limits.setLimit(
+		&b.limits.one, limit, func() uint64 { return b.clock.instant(t) }, b.enter)
 }
+
+// enter makes a cell of m, so that no cell of an era before is left, and returns m without these
+// eras. A bucket that was ahead of the beginning of m, or has a part of a unit of m, stays as it
+// is: in units of m, neither its time nor its tokens can be kept. enter runs under the lock of
+// SetLimit.
+func (b *Bucket) enter(m *layout, t uint64) *layout {
+	whole := true
+	for found := false; !found; {
+		_, found = visit(b, b.load(), t, func(_ *layout, c *cell, has balance) (balance, bool) {
+			if m.owns(c) {
+				return has, false
+			}
+			tokens, since := m.tokensSince(c, c.word.Load())
+			whole = since <= m.begin && tokens%int64(maxScale/m.scale) == 0
+			return has, whole
+		})
+		if !found { // before the first grant it is full
+			b.fill(m, t)
+		}
+	}
+	if !whole {
+		return m
+	}
+	return m.ended(t)
+}
+
+// fill makes the first cell of the bucket, a full one at t, unless it has one. If m has ended since
+// it was loaded, the bucket has one, which SetLimit has made.
+func (b *Bucket) fill(m *layout, t uint64) {
+	c := new(cell)
+	c.first(m, balance{time: m.supply.at(t)}, t)
+	b.cell.CompareAndSwap(nil, c)
+}
+
+// Limit returns the limit of the bucket.
+func (b *Bucket) Limit() tb.Limit { return b.limits.present(0).limit }
 
 // The methods of home. The first grant makes the cell, so the bucket's time begins at that
 // reading.
 
-func (b *Bucket) load() *cell            { return b.cell.Load() }
+func (b *Bucket) load() *cell { return b.cell.Load() }
+
 func (b *Bucket) layout() *layout        { return b.limits.one.Load() }
 func (b *Bucket) layoutOf(*cell) *layout { return b.limits.present(0) }
 func (b *Bucket) shared() *limits        { return &b.limits }
@@ -144,10 +195,10 @@ func (b *Bucket) replace(old *cell, m *layout, base, word uint64) *cell {
 
 func (b *Bucket) insert(m *layout, t uint64, want request) (o result, done bool, err error) {
 	cost := want.cost(m)
-	if cost > m.capacity && !want.partial {
+	if cost > m.capacity && !want.partial() {
 		return result{Decision: m.fullDecision(cost), delay: tb.Never}, true, nil
 	}
-	next, o := m.decide(balance{time: m.supply.at(t)}, t, &want)
+	next, o := want.decide(m, balance{time: m.supply.at(t)}, t)
 	c := new(cell)
 	if o.receipt = c.first(m, next, t); !b.cell.CompareAndSwap(nil, c) {
 		return result{}, false, nil

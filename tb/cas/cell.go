@@ -1,6 +1,7 @@
 package cas
 
 import (
+	"math"
 	"sync/atomic"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -31,7 +32,7 @@ func (c *cell) first(m *layout, b balance, t uint64) receipt {
 	base := m.baseOf(b, t)
 	word := m.wordOf(base, b)
 	c.init(m, base, word)
-	return receipt{c, evicted, word}
+	return receipt{cell: c, after: word}
 }
 
 // seal seals the word, unless it is sealed.
@@ -41,9 +42,23 @@ func (c *cell) seal() {
 	}
 }
 
+// tier returns the tier of the layout of c.
+func (c *cell) tier() int { return tierOf(c.owner) }
+
+// owns reports whether c has this layout.
+func (m *layout) owns(c *cell) bool { return c.owner == m.owner }
+
 // startOf returns the supply at a base, and blockOf the last base that is not after x.
 func startOf(base uint64) wide { return wide{base >> (64 - blockBits), base << blockBits} }
-func blockOf(x wide) uint64    { return x.hi<<(64-blockBits) | x.lo>>blockBits }
+
+func blockOf(x wide) uint64 { return x.hi<<(64-blockBits) | x.lo>>blockBits }
+
+// receipt is the cell that a grant charged, and its words before and after the grant. Cancel needs
+// them. before is a word of that cell too, if the grant put the bucket into debt.
+type receipt struct {
+	cell          *cell
+	before, after uint64
+}
 
 // step is the token bucket. It returns the delta and the deficit that a call of the given cost
 // would leave at elapsed units after the base. The units supplied since the bucket's own time
@@ -130,4 +145,128 @@ func (m *layout) fullDecision(cost uint64) tb.Decision {
 		return tb.Decision{RetryAfter: tb.Never, Remaining: m.tokensIn(m.capacity)}
 	}
 	return m.grant(cost)
+}
+
+// deepestDebt is the deepest debt in tokens that a change of the limit or a Snapshot keeps. It is
+// more than maxDebt, because at a late reading a debt is deeper.
+const deepestDebt = 1 << 32
+
+// mostDebt is the most units of debt that a level reports. At a late reading the debt is higher by
+// the supply since.
+const mostDebt = 1 << 61
+
+// balance is the state of a bucket at its own time, as the supply clock shows it. The deficit is
+// the capacity and one unit if the bucket is in debt: then the time is the unit before its slot.
+type balance struct {
+	time    wide
+	deficit uint64
+}
+
+func (m *layout) balanceOf(base, word uint64) balance {
+	delta, deficit := m.unpack(word)
+	return balance{startOf(base).plus(delta), deficit}
+}
+
+// balanceOfUnits returns the balance of a bucket that has a number of units at now, negative in
+// debt.
+func (m *layout) balanceOfUnits(units int64, now wide) balance {
+	if units >= 0 {
+		return balance{now, m.capacity - min(m.capacity, uint64(units))}
+	}
+	return balance{now.plus(uint64(-units) - 1), m.capacity + 1}
+}
+
+// refilled returns the balance at now, or b if its own time is later.
+func (b balance) refilled(now wide) balance {
+	if b.time.before(now) {
+		return balance{now, b.deficit - min(b.deficit, now.after(b.time))}
+	}
+	return b
+}
+
+// slot returns the supply that pays for a deficit above the capacity.
+func (b balance) slot(m *layout) wide { return b.time.plus(b.deficit - m.capacity) }
+
+// missing returns the units that the bucket lacks at now to be full.
+func (b balance) missing(now wide) uint64 { return b.time.plus(b.deficit).after(now) }
+
+// holds reports whether a cell with the given base can hold b.
+func (m *layout) holds(base uint64, b balance) bool {
+	start := startOf(base)
+	return !b.time.before(start) && m.fits(b.time.after(start))
+}
+
+// wordOf returns the word for b in a cell with the given base, which can hold it.
+func (m *layout) wordOf(base uint64, b balance) uint64 {
+	return m.pack(b.time.after(startOf(base)), b.deficit)
+}
+
+// baseOf returns the base of a cell for b: the bucket's own time. In debt that time is a slot,
+// which may lie far in the future. Then the base is at t, if the cell can hold b.
+func (m *layout) baseOf(b balance, t uint64) uint64 {
+	if b.deficit > m.capacity {
+		if base := blockOf(m.supply.at(t)); m.holds(base, b) {
+			return base
+		}
+	}
+	return blockOf(b.time)
+}
+
+// successor returns the base of a cell for next, and its words for before and next. Only Cancel of
+// a reservation needs the word for before: there is none if next is not in debt, or if no cell can
+// hold both, which a cost of at most one capacity never causes.
+func (m *layout) successor(before, next balance, t uint64) (base uint64, r receipt) {
+	base = m.baseOf(next, t)
+	if next.deficit > m.capacity {
+		if low := min(base, blockOf(before.time)); m.holds(low, next) {
+			return low, receipt{before: m.wordOf(low, before), after: m.wordOf(low, next)}
+		}
+	}
+	return base, receipt{after: m.wordOf(base, next)}
+}
+
+// refund returns the balance of a bucket that gets units back at now. They first pay its debt,
+// which moves its slot towards now. The rest is put into the bucket.
+func (m *layout) refund(b balance, units uint64, now wide) balance {
+	if b.deficit <= m.capacity {
+		return balance{b.time, b.deficit - min(b.deficit, units)}
+	}
+	slot := b.slot(m)
+	debt := slot.after(now)
+	slot = slot.minus(min(units, debt))
+	if units >= debt {
+		return balance{slot, m.capacity - min(m.capacity, units-debt)}
+	}
+	return balance{slot.minus(1), b.deficit}
+}
+
+// fullAt returns the instant at which a bucket will be full, or math.MaxUint64 if that instant
+// is 2⁶⁴ or more.
+func (m *layout) fullAt(b balance) uint64 {
+	t, ok := m.supply.timeOf(b.time.plus(b.deficit))
+	if !ok {
+		return math.MaxUint64
+	}
+	return t
+}
+
+// level returns how full a bucket with balance b is at t.
+func (m *layout) level(b balance, t uint64) tb.Level {
+	now := m.supply.at(t)
+	b = b.refilled(now)
+	if b.deficit > m.capacity { // in debt until the next unit
+		slot := b.slot(m)
+		return tb.Level{
+			Tokens:    -float64(min(slot.after(now), mostDebt)) / float64(m.scale),
+			NextToken: m.waitFor(slot.plus(m.scale), t),
+			Full:      m.waitFor(slot.plus(m.capacity), t),
+		}
+	}
+	units := m.capacity - b.deficit
+	l := tb.Level{Tokens: float64(units) / float64(m.scale)}
+	if b.deficit > 0 {
+		l.NextToken = m.waitFor(b.time.plus(m.scale-units%m.scale), t)
+		l.Full = m.waitFor(b.time.plus(b.deficit), t)
+	}
+	return l
 }

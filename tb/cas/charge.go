@@ -6,6 +6,77 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
+// part is what the charges of a Limiter and of a Bucket have in common.
+type part struct {
+	tokens  float64
+	within  time.Duration // the longest delay, or 0
+	delay   time.Duration // of the last Take
+	receipt receipt       // of the last Take, zero if it was refused, cancelled or settled
+}
+
+// MayWait lets the charge put the bucket into debt, as Wait does, if the tokens can be used within
+// the given time from the reading of Take. Take then grants what it would refuse, and Delay returns
+// the wait. With 0, the charge does not wait.
+func (p *part) MayWait(within time.Duration) {
+	p.within = max(within, 0)
+}
+
+func (p *part) request() request {
+	return request{kind: waits, tokens: p.tokens, within: p.within}
+}
+
+// Delay returns the time from the reading of the last Take until its tokens may be used. It is 0
+// if that Take was refused, cancelled or settled.
+func (p *part) Delay() time.Duration { return p.delay }
+
+// takeFast is the fast path of takePart: it takes p at t, if c can decide and p need not wait. c is
+// the bucket's cell, or nil, and m its layout, which was loaded later.
+func (p *part) takeFast(c *cell, m *layout, t uint64) (d tb.Decision, ok bool) {
+	if c == nil {
+		return tb.Decision{}, false
+	}
+	d, before, after, ok := c.take(m, t, m.unitsOf(p.tokens))
+	p.receipt, p.delay = receipt{}, 0
+	if d.Allowed {
+		p.receipt = receipt{c, before, after}
+		return d, true
+	}
+	return d, ok && p.within == 0
+}
+
+// takePart takes p at t from a bucket in any state.
+func takePart[H home](h H, p *part, c *cell, t uint64) (result, error) {
+	p.receipt, p.delay = receipt{}, 0
+	o, err := spend(h, c, t, p.request())
+	if o.Allowed {
+		p.receipt, p.delay = o.receipt, o.delay
+	}
+	return o, err
+}
+
+// cancel gives back what the last Take has taken.
+func (p *part) cancel(s *limits) {
+	if p.receipt.cell == nil {
+		return
+	}
+	if p.within > 0 {
+		s.cancellations.Add(1)
+	}
+	s.giveBack(p.receipt, p.tokens)
+	p.receipt, p.delay = receipt{}, 0
+}
+
+func settlePart[H home](h H, p *part, actual float64) error {
+	if err := checkActual(actual); err != nil {
+		return err
+	}
+	if p.receipt.cell != nil {
+		settle(h, p.tokens, actual)
+		p.receipt, p.delay = receipt{}, 0
+	}
+	return nil
+}
+
 // Charge is a cost to take from a key's bucket as one part of tb.TakeAll. Its address is a
 // tb.Charge, an interface that package ratelimit calls Charge; there this type is KeyCharge. Only
 // one goroutine at a time may use it.
@@ -26,7 +97,7 @@ func (l *Limiter[K]) Charge(key K, cost float64) (Charge[K], error) {
 // ChargeIn is Charge in a tier. The next Take, or a TakeAll that refuses the charge, moves the key
 // to that tier. It returns a *tb.ConfigError if the tier does not exist.
 func (l *Limiter[K]) ChargeIn(tier int, key K, cost float64) (Charge[K], error) {
-	if err := l.checkTier(tier); err != nil {
+	if err := l.limits.checkTier(tier); err != nil {
 		return Charge[K]{}, err
 	}
 	c, err := l.Charge(key, cost)
@@ -61,13 +132,17 @@ func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
 		target = c.place.load()
 	}
 	at := c.place.clock.instant(t)
-	if d, ok := c.takeFast(target, c.place.layoutOf(target), at); ok {
-		if d.Allowed {
-			c.countTaken(c.place.shared())
+	d, ok := c.takeFast(target, c.place.layoutOf(target), at)
+	if !ok {
+		o, err := takePart(c.place, &c.part, target, at)
+		if d = o.Decision; err != nil {
+			return d, err
 		}
-		return d, nil
 	}
-	return takePart(c.place, &c.part, target, at)
+	if d.Allowed && c.within > 0 {
+		c.place.shared().reservations.Add(1)
+	}
+	return d, nil
 }
 
 // Enter moves the key to the tier that ChargeIn has named, unless it is in that tier or not in the
@@ -92,3 +167,53 @@ func (c *Charge[K]) Settle(actual float64) error {
 	p.enters = false // the key may have changed its tier since
 	return settlePart(p, &c.part, actual)
 }
+
+// BucketCharge is a cost to take from a Bucket as one part of tb.TakeAll. Its address is a
+// tb.Charge. Only one goroutine at a time may use it.
+type BucketCharge struct {
+	bucket *Bucket
+	part
+}
+
+var _ tb.Charge = (*BucketCharge)(nil)
+
+// Charge returns a charge on the bucket. It takes nothing and allocates nothing.
+func (b *Bucket) Charge(cost float64) (BucketCharge, error) {
+	return BucketCharge{bucket: b, part: part{tokens: cost}}, checkCost(cost)
+}
+
+// Peek implements tb.Charge. t is a reading of the bucket's clock.
+func (c *BucketCharge) Peek(t time.Time) (tb.Decision, error) {
+	b := c.bucket
+	at, target := b.clock.instant(t), b.load()
+	if target != nil && c.within == 0 {
+		m := b.layout()
+		if d, ok := target.peek(m, at, m.unitsOf(c.tokens)); ok {
+			return d, nil
+		}
+	}
+	d, _, err := peek(b, at, c.request())
+	return d, err
+}
+
+// Level returns how full the bucket is at t, a reading of the bucket's clock. Its error is always
+// nil: it has one, as Charge.Level has.
+func (c *BucketCharge) Level(t time.Time) (tb.Level, error) { return c.bucket.LevelAt(t), nil }
+
+// Take implements tb.Charge. t is a reading of the bucket's clock.
+func (c *BucketCharge) Take(t time.Time) (tb.Decision, error) {
+	b := c.bucket
+	at, target := b.clock.instant(t), b.load()
+	if d, ok := c.takeFast(target, b.layout(), at); ok { // a Bucket counts nothing
+		return d, nil
+	}
+	o, err := takePart(b, &c.part, target, at)
+	return o.Decision, err
+}
+
+// Cancel implements tb.Charge. It gives nothing back to a bucket that has moved to a new base since
+// Take.
+func (c *BucketCharge) Cancel() { c.cancel(&c.bucket.limits) }
+
+// Settle replaces the cost of the last Take by the actual cost; see Charge.Settle.
+func (c *BucketCharge) Settle(actual float64) error { return settlePart(c.bucket, &c.part, actual) }

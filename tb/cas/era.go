@@ -48,9 +48,6 @@ func (m *layout) fills(oldest *layout, owed uint64) bool {
 	return tokens >= m.full()
 }
 
-// full returns the capacity in millionths of a token.
-func (m *layout) full() int64 { return int64(m.micros(m.capacity)) }
-
 // since returns what a bucket of eras[i] has when m begins, if it has a number of tokens at instant
 // t, the end of its era or later. It returns t if m begins before. All tokens are in millionths.
 func (m *layout) since(i int, tokens int64, t uint64) (int64, uint64) {
@@ -153,4 +150,14 @@ func (m *layout) balanceWith(micros int64, now wide) balance {
 		micros -= perUnit - 1
 	}
 	return m.balanceOfUnits(micros/perUnit, now)
+}
+
+// restored returns the balance of a bucket that had the state s at the instant at. It has been
+// refilled at the present rate since, also before the limit has changed.
+func (m *layout) restored(s tb.State, at, now uint64) balance {
+	at = min(at, now)
+	supplied, _ := m.supply.rate.times(m.begin - min(m.begin, at))
+	units := int64(math.Round(s.Tokens * float64(m.scale)))
+	units += int64(min(supplied.after(wide{}), mostDebt))
+	return m.balanceOfUnits(units, m.supply.at(max(at, m.begin)))
 }

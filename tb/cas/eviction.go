@@ -1,8 +1,9 @@
 package cas
 
 import (
-	"math"
 	"sync/atomic"
+
+	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // evictor implements lru.Values: it ranks cells for eviction, retires them, and counts the debt
@@ -31,16 +32,6 @@ func (e *evictor) Stamp(c *cell) (stamp, word uint64, final bool) {
 	return m.fullAt(m.balanceSince(c, word)), word, isSealed(word)
 }
 
-// fullAt returns the instant at which a bucket will be full, or math.MaxUint64 if that instant
-// is 2⁶⁴ or more.
-func (m *layout) fullAt(b balance) uint64 {
-	t, ok := m.supply.timeOf(b.time.plus(b.deficit))
-	if !ok {
-		return math.MaxUint64
-	}
-	return t
-}
-
 // Retire implements lru.Values. A full bucket counts as evicted at the instant at which it became
 // full, because it equals a new one from then on. A bucket in debt is evicted now, and its debt
 // is forgiven. If a reading from the future has set its time ahead of now, the supply until that
@@ -63,4 +54,14 @@ func (e *evictor) Retire(c *cell, stamp, word, now uint64) bool {
 	e.evictedInDebt++
 	e.forgiven += m.micros(min(b.missing(m.supply.at(now)), most))
 	return true
+}
+
+func (e *evictor) stats(keys int) tb.Stats {
+	return tb.Stats{
+		Keys:          keys,
+		EvictedFull:   e.evictedFull,
+		EvictedInDebt: e.evictedInDebt,
+		Forgiven:      float64(e.forgiven) / maxScale,
+		RefusedNew:    e.refused.Load(),
+	}
 }

@@ -197,7 +197,8 @@ func checkSuccessor(
 ) {
 	c.word.Store(c.word.Load() | sealBit)
 	has := m.balanceOf(c.base, c.word.Load())
-	after, call := m.decide(has, now, &request{tokens: float64(cost) / float64(m.scale)})
+	want := request{tokens: float64(cost) / float64(m.scale)}
+	after, call := want.decide(m, has, now)
 	base, r := m.successor(has, after, now)
 	if isSealed(r.after) || !call.Allowed {
 		t.Fatalf("limit %+v: successor's word %x, granted %t, want a grant", l, r.after, call.Allowed)

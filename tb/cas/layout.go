@@ -1,7 +1,10 @@
 package cas
 
 import (
+	"fmt"
+	"math"
 	"math/bits"
+	"time"
 
 	"github.com/seed-181794aa/ratelimit/internal/unit"
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -18,6 +21,9 @@ const (
 	// deficit is one that no bucket can have.
 	evicted = ^uint64(0)
 )
+
+// tierBits is the width of a tier in the owner of a cell.
+const tierBits = 16
 
 // layout is a limit in integers, and how a word holds delta and deficit. The cells of one era of
 // one tier share it. It is immutable.
@@ -58,6 +64,22 @@ func newLayout(l tb.Limit) layout {
 	return m
 }
 
+// newTier returns the first layout of a tier.
+func newTier(tier int, limit tb.Limit, firstInstant uint64) (*layout, error) {
+	if err := limit.Validate(); err != nil {
+		return nil, fmt.Errorf("tier %d: %w", tier, err)
+	}
+	m := newLayout(limit)
+	m.owner = uint64(tier)
+	m.end = endOf(firstInstant)
+	if per := uint64(limit.Per); per <= firstInstant {
+		m.supply.from = firstInstant % per // the first reading is after whole periods
+	}
+	return &m, nil
+}
+
+func tierOf(owner uint64) int { return int(owner & (1<<tierBits - 1)) }
+
 // pack returns the word of a cell. The delta has the high bits, next to the seal, because only
 // the delta outgrows its bits; see fits.
 func (m *layout) pack(delta, deficit uint64) uint64 {
@@ -74,5 +96,82 @@ func (m *layout) fits(delta uint64) bool { return delta>>(63-m.deficitBits&63) =
 
 func isSealed(word uint64) bool { return word >= sealBit }
 
-// owns reports whether c has this layout.
-func (m *layout) owns(c *cell) bool { return c.owner == m.owner }
+// checkCost returns tb.ErrInvalidCost unless cost is positive and finite.
+func checkCost(cost float64) error {
+	if !(cost > 0) || math.IsInf(cost, 1) { // NaN is not above 0
+		return tb.ErrInvalidCost
+	}
+	return nil
+}
+
+// checkActual returns tb.ErrInvalidCost unless actual is a cost or 0.
+func checkActual(actual float64) error {
+	if !(actual >= 0) || math.IsInf(actual, 1) {
+		return tb.ErrInvalidCost
+	}
+	return nil
+}
+
+// unitsOf returns cost in units, rounded up, or more than the capacity if cost is above it.
+func (m *layout) unitsOf(cost float64) uint64 {
+	if cost > float64(int64(m.tokens)) {
+		return m.impossible()
+	}
+	return unit.RoundUp(cost, m.scale)
+}
+
+// beyond returns the units of an actual cost beyond the units of an estimate, and the reverse.
+func (m *layout) beyond(actual, estimate float64) (more, less uint64) {
+	a := unit.Settled(actual, m.scale)
+	e := unit.Settled(estimate, m.scale) // may be above a new capacity
+	return a - min(a, e), e - min(a, e)
+}
+
+// impossible returns a cost that no bucket can ever pay.
+func (m *layout) impossible() uint64 { return m.capacity + 1 }
+
+// tokensIn returns the whole tokens in a number of units below 2³². The product is too large
+// by at most units/2⁶³ < 1/scale, so the result is exact.
+func (m *layout) tokensIn(units uint64) int {
+	hi, _ := bits.Mul64(units<<1, m.scaleRecip)
+	return int(hi)
+}
+
+// micros returns units in millionths of a token.
+func (m *layout) micros(units uint64) uint64 { return units * (maxScale / m.scale) }
+
+// microsUpTo returns units in millionths of a token, at most unit.MostSettled of them.
+func (m *layout) microsUpTo(units uint64) uint64 {
+	return m.micros(min(units, unit.MostSettled/maxScale*m.scale))
+}
+
+// full returns the capacity in millionths of a token.
+func (m *layout) full() int64 { return int64(m.micros(m.capacity)) }
+
+// waitFor returns the time from now until the rate has supplied x, which it has not yet, or
+// tb.Never.
+func (m *layout) waitFor(x wide, now uint64) time.Duration {
+	var d uint64
+	var ok bool
+	if m.supply.rate.whole == 0 { // timeFor, inlined by hand
+		whole, fraction := m.supply.inverse.times(x.lo)
+		_, part := bits.Sub64(0, fraction, 0)
+		d, part = bits.Add64(whole.lo, 0, part)
+		ok = x.hi|whole.hi|part == 0
+	} else {
+		d, ok = m.supply.timeFor(x)
+	}
+	if !ok || d > m.end-m.supply.from {
+		return tb.Never
+	}
+	return time.Duration(min(m.supply.from+d-now, uint64(tb.Never)))
+}
+
+// timeTo returns the time from now to then, which is later, or tb.Never if no Duration can hold it
+// or the clock ends before then.
+func (m *layout) timeTo(now, then uint64) time.Duration {
+	if then > m.end {
+		return tb.Never
+	}
+	return time.Duration(min(then-now, uint64(tb.Never)))
+}

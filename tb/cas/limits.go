@@ -1,6 +1,7 @@
 package cas
 
 import (
+	"fmt"
 	"math/bits"
 	"sync"
 	"sync/atomic"
@@ -8,9 +9,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/unit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
-
-// tierBits is the width of a tier in the owner of a cell.
-const tierBits = 16
 
 // limits are the limits of a limiter: one for all keys, or one for each tier. SetLimit installs
 // another layout, and an era of the limit ends. A cell of an ended era moves at its next grant.
@@ -90,6 +88,37 @@ func (s *limits) view(m *layout, c *cell, word, t uint64) balance {
 	return m.inherit(own, own.balanceSince(c, word), t)
 }
 
+// setLimit makes l the limit of a tier, or of all keys, at the reading that now returns. It calls
+// now under the lock, so that the readings of changes do not overtake each other. ending is called
+// with the layout whose era ends, and returns it.
+func (s *limits) setLimit(
+	tier *atomic.Pointer[layout], l tb.Limit, now func() uint64,
+	ending func(m *layout, t uint64) *layout,
+) error {
+	if err := l.Validate(); err != nil {
+		return err
+	}
+	s.setting.Lock()
+	defer s.setting.Unlock()
+	t, m := now(), tier.Load()
+	if m == nil {
+		panic(noLimit)
+	}
+	if l == m.limit {
+		return nil
+	}
+	tier.Store(ending(m, t).change(l, max(t, m.begin), s.owed.Load()))
+	return nil
+}
+
+// checkTier returns an error if the tier does not exist. A limiter of New has tier 0.
+func (s *limits) checkTier(tier int) error {
+	if last := max(len(s.tiers), 1) - 1; tier < 0 || tier > last {
+		return &tb.ConfigError{Field: "tier", Value: tier, Range: fmt.Sprintf("0 to %d", last)}
+	}
+	return nil
+}
+
 // owe records that a bucket is to be in debt by a number of units, and reports whether the record
 // is new, which it is at most 64 times. The caller must then load its layout again before it stores
 // the debt, because the era of the old one may be forgotten by now.
@@ -106,7 +135,10 @@ func (s *limits) owe(m *layout, units uint64) bool {
 	}
 }
 
-func tierOf(owner uint64) int { return int(owner & (1<<tierBits - 1)) }
-
-// tier returns the tier of the layout of c.
-func (c *cell) tier() int { return tierOf(c.owner) }
+// addTo adds the counts of reservations to the statistics of the table.
+func (s *limits) addTo(stats *tb.Stats) {
+	stats.Reservations = s.reservations.Load()
+	stats.Cancellations = s.cancellations.Load()
+	stats.Settled = s.settled.Tokens()
+	stats.Unpaid = s.unpaid.Tokens()
+}

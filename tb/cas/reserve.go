@@ -41,7 +41,7 @@ func reserve[H home](h H, cost float64) (tb.Reservation, error) {
 		return tb.Reservation{}, err
 	}
 	t := h.now()
-	want := request{tokens: cost, within: tb.Never}
+	want := request{kind: reserves, tokens: cost}
 	o, err := spend(h, h.load(), t, want)
 	if err != nil || !o.Allowed {
 		return tb.NewReservation(o.Decision, 0, nil), err
@@ -62,16 +62,14 @@ func wait[H home](ctx context.Context, h H, cost float64) error {
 	if deadline, ok := ctx.Deadline(); ok {
 		within = time.Until(deadline)
 	}
-	want := request{tokens: cost, within: within, deep: true}
+	p := part{tokens: cost, within: within}
 	t := h.now()
 	c := h.load()
-	if m := h.layoutOf(c); c != nil {
-		if d, _, _, ok := c.take(m, t, m.unitsOf(cost)); ok && d.Allowed {
-			h.shared().reservations.Add(1)
-			return nil
-		}
+	if d, ok := p.takeFast(c, h.layoutOf(c), t); ok && d.Allowed {
+		h.shared().reservations.Add(1)
+		return nil
 	}
-	o, err := spend(h, c, t, want)
+	o, err := takePart(h, &p, c, t)
 	switch {
 	case err != nil:
 		return err
@@ -80,7 +78,7 @@ func wait[H home](ctx context.Context, h H, cost float64) error {
 	}
 	h.shared().reservations.Add(1)
 	if err := sleep.For(ctx, o.delay); err != nil {
-		h.shared().cancel(o.receipt, cost)
+		p.cancel(h.shared())
 		return err
 	}
 	return nil
@@ -105,42 +103,4 @@ func (r *reservation[H]) Settle(actual float64) error {
 func (s *limits) cancel(r receipt, tokens float64) {
 	s.cancellations.Add(1)
 	s.giveBack(r, tokens)
-}
-
-// giveBack undoes a grant of a number of tokens. If the word is still the word of the grant, the
-// bucket is left as it was before. If a later reservation has put the bucket into debt, giveBack
-// does nothing, because the slot of that reservation does not change. Otherwise it gives back the
-// cost less the units that were supplied from that grant to the bucket's latest grant, but not less
-// than 0. Without the undone grant, the bucket may have been full and have lost that supply. So the
-// bucket is never fuller than without the grant. DESIGN.md §3 has the proof. A sealed cell gets
-// nothing back.
-func (s *limits) giveBack(r receipt, tokens float64) {
-	m := s.owner(r.cell)
-	if m == nil {
-		return
-	}
-	then, deficitThen := m.unpack(r.after)
-	if deficitThen > m.capacity {
-		then++ // to the slot
-	}
-	for {
-		word := r.cell.word.Load()
-		if isSealed(word) {
-			return
-		}
-		delta, deficit := m.unpack(word)
-		next := r.before
-		switch {
-		case word == r.after && deficitThen > m.capacity:
-		case deficit > m.capacity:
-			return
-		default:
-			units := m.unitsOf(tokens)
-			units -= min(units, delta-min(delta, then))
-			next = m.pack(delta, deficit-min(deficit, units))
-		}
-		if r.cell.word.CompareAndSwap(word, next) {
-			return
-		}
-	}
 }

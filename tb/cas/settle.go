@@ -1,9 +1,6 @@
 package cas
 
-import (
-	"github.com/seed-181794aa/ratelimit/internal/unit"
-	"github.com/seed-181794aa/ratelimit/tb"
-)
+import "github.com/seed-181794aa/ratelimit/internal/unit"
 
 // settle corrects a grant that was charged with an estimate. It gives back what was too much, or
 // charges what was too little.
@@ -21,7 +18,7 @@ func settle[H home](h H, estimate, actual float64) {
 	if more == 0 {
 		return
 	}
-	want := request{tokens: actual, estimate: estimate, within: tb.Never, partial: true}
+	want := request{kind: settles, tokens: actual, estimate: estimate}
 	o, err := spend(h, c, t, want)
 	if err != nil || !o.Allowed {
 		s.unpaid.Add(more, m.scale)
@@ -40,17 +37,40 @@ func refund[H home](h H, t uint64, estimate, actual float64) {
 	})
 }
 
-// refund returns the balance of a bucket that gets units back at now. They first pay its debt,
-// which moves its slot towards now. The rest is put into the bucket.
-func (m *layout) refund(b balance, units uint64, now wide) balance {
-	if b.deficit <= m.capacity {
-		return balance{b.time, b.deficit - min(b.deficit, units)}
+// giveBack undoes a grant of a number of tokens. If the word is still the word of the grant, the
+// bucket is left as it was before. If a later reservation has put the bucket into debt, giveBack
+// does nothing, because the slot of that reservation does not change. Otherwise it gives back the
+// cost less the units that were supplied from that grant to the bucket's latest grant, but not less
+// than 0. Without the undone grant, the bucket may have been full and have lost that supply. So the
+// bucket is never fuller than without the grant. DESIGN.md §3 has the proof. A sealed cell gets
+// nothing back.
+func (s *limits) giveBack(r receipt, tokens float64) {
+	m := s.owner(r.cell)
+	if m == nil {
+		return
 	}
-	slot := b.slot(m)
-	debt := slot.after(now)
-	slot = slot.minus(min(units, debt))
-	if units >= debt {
-		return balance{slot, m.capacity - min(m.capacity, units-debt)}
+	then, deficitThen := m.unpack(r.after)
+	if deficitThen > m.capacity {
+		then++ // to the slot
 	}
-	return balance{slot.minus(1), b.deficit}
+	for {
+		word := r.cell.word.Load()
+		if isSealed(word) {
+			return
+		}
+		delta, deficit := m.unpack(word)
+		next := r.before
+		switch {
+		case word == r.after && deficitThen > m.capacity:
+		case deficit > m.capacity:
+			return
+		default:
+			units := m.unitsOf(tokens)
+			units -= min(units, delta-min(delta, then))
+			next = m.pack(delta, deficit-min(deficit, units))
+		}
+		if r.cell.word.CompareAndSwap(word, next) {
+			return
+		}
+	}
 }

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
-	"time"
 
 	"github.com/seed-181794aa/ratelimit/lru"
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -68,7 +66,7 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 			return tb.ErrInvalidKey
 		}
 		if l.limits.tiers != nil {
-			if err := l.checkTier(s.Tier); err != nil {
+			if err := l.limits.checkTier(s.Tier); err != nil {
 				return fmt.Errorf("the state of key %v: %w", key, err)
 			}
 		}
@@ -126,24 +124,4 @@ func (l *Limiter[K]) restore(t uint64, key K, state tb.State) {
 			return
 		}
 	}
-}
-
-// restored returns the balance of a bucket that had the state s at the instant at. It has been
-// refilled at the present rate since, also before the limit has changed.
-func (m *layout) restored(s tb.State, at, now uint64) balance {
-	at = min(at, now)
-	supplied, _ := m.supply.rate.times(m.begin - min(m.begin, at))
-	units := int64(math.Round(s.Tokens * float64(m.scale)))
-	units += int64(min(supplied.after(wide{}), mostDebt))
-	return m.balanceOfUnits(units, m.supply.at(max(at, m.begin)))
-}
-
-// readWall reads the clock, and returns the reading by the wall clock too.
-func (c *clock) readWall() (t uint64, wall time.Time) {
-	now := time.Now
-	if c.now != nil {
-		now = c.now
-	}
-	wall = now()
-	return c.instant(wall), wall.Round(0)
 }

@@ -1,6 +1,119 @@
 package cas
 
-import "time"
+import (
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// kind is what a call does if the bucket lacks tokens.
+type kind uint8
+
+const (
+	takes    kind = iota // it is refused
+	reserves             // it waits for them, in a debt of one capacity at most
+	waits                // the same, in a debt of maxDebt at most, if that is not too long
+	settles              // it takes as many as a debt of one capacity allows
+	adds                 // it takes as many as a debt of maxDebt allows
+)
+
+// maxDebt is the most tokens that calls of Wait may put a bucket into debt: two of the largest
+// capacities.
+const maxDebt = 2 * tb.MaxCapacity
+
+// request is what a call asks of a bucket.
+type request struct {
+	kind
+	tokens   float64
+	estimate float64       // of a call that settles: the tokens that were charged before
+	within   time.Duration // of a call that waits: the longest delay
+}
+
+// partial reports whether the call takes a part of its tokens if it cannot have all of them.
+func (r *request) partial() bool { return r.kind >= settles }
+
+// longest returns the longest delay of the call.
+func (r *request) longest() time.Duration {
+	switch r.kind {
+	case takes:
+		return 0
+	case waits:
+		return r.within
+	}
+	return tb.Never
+}
+
+// debt returns the most units that the call may put the bucket into debt.
+func (r *request) debt(m *layout) uint64 {
+	if r.kind == waits || r.kind == adds {
+		return maxDebt * m.scale
+	}
+	return m.capacity
+}
+
+// cost returns what the call asks for in units of m, or, unless it is partial, more than the
+// capacity if that is above it.
+func (r *request) cost(m *layout) uint64 {
+	if r.partial() {
+		more, _ := m.beyond(r.tokens, r.estimate)
+		return more
+	}
+	return m.unitsOf(r.tokens)
+}
+
+// result is what a call gets.
+type result struct {
+	tb.Decision
+	delay   time.Duration // until the tokens may be used
+	charged uint64        // units, if granted
+	layout  *layout       // of these units
+	receipt receipt       // if granted
+}
+
+// decide returns what the call gets at t of a bucket with balance b in m, and the balance that a
+// grant leaves. If the bucket cannot pay at once, a call that may wait moves the bucket's own time to its
+// slot. There the bucket can pay, and is then empty. The balance holds the unit before the slot and
+// a deficit of the capacity and one unit, which marks a bucket in debt.
+func (r *request) decide(m *layout, b balance, t uint64) (balance, result) {
+	now := m.supply.at(t)
+	b = b.refilled(now)
+	o := result{layout: m, charged: r.cost(m)}
+	if r.partial() {
+		most := m.capacity + r.debt(m)
+		o.charged = min(o.charged, most-min(most, b.missing(now)))
+	}
+	after := balance{b.time, b.deficit + o.charged}
+	longest := r.longest()
+	switch {
+	case after.deficit <= m.capacity:
+		o.Decision = m.grant(after.deficit)
+		return after, o
+	case longest <= 0 || o.charged > m.capacity && !r.partial():
+		o.Decision = m.refusal(after, t, o.charged)
+		o.delay = o.RetryAfter
+		return b, o
+	}
+	slot := after.slot(m)
+	o.delay = m.waitFor(slot, t)
+	tooDeep := slot.after(now) > r.debt(m)
+	switch {
+	case !tooDeep && o.delay <= longest && o.delay < tb.Never:
+		o.Decision = m.grant(m.capacity)
+		return balance{slot.minus(1), m.capacity + 1}, o
+	case r.partial(): // the clock ends before the slot, or the debt is already deeper
+		o.Decision, o.charged = m.grant(min(b.deficit, m.capacity)), 0
+		return b, o
+	}
+	o.Remaining = m.tokensIn(m.capacity - min(m.capacity, b.deficit))
+	if o.RetryAfter = o.delay; o.delay < tb.Never {
+		// The same call is granted once the delay is short enough and the debt small enough.
+		o.RetryAfter -= min(o.delay, longest)
+		if tooDeep {
+			o.RetryAfter = max(o.RetryAfter, m.waitFor(slot.minus(r.debt(m)), t))
+		}
+	}
+	return b, o
+}
 
 // home is where a bucket is: a key's place in the table of a Limiter, or a Bucket.
 type home interface {
@@ -25,7 +138,7 @@ type home interface {
 func spend[H home](h H, c *cell, t uint64, want request) (o result, err error) {
 	for ; ; c = h.load() {
 		r, found := visit(h, c, t, func(m *layout, c *cell, has balance) (next balance, ok bool) {
-			next, o = m.decide(has, t, &want)
+			next, o = want.decide(m, has, t)
 			switch {
 			case o.Allowed:
 				return next, true
@@ -41,7 +154,7 @@ func spend[H home](h H, c *cell, t uint64, want request) (o result, err error) {
 			return o, nil
 		}
 		m := h.layoutOf(nil)
-		if want.partial && h.shared().owe(m, m.capacity) {
+		if want.partial() && h.shared().owe(m, m.capacity) {
 			continue
 		}
 		var done bool
@@ -66,14 +179,19 @@ func visit[H home](
 		}
 		has := h.shared().view(m, c, word, t)
 		next, ok := choose(m, c, has)
-		switch {
-		case !ok:
+		if !ok {
 			// Another layout than the cell's may be later than the word.
 			if m.owns(c) || h.load() == c && c.word.Load() == word {
 				return r, true
 			}
-		case next.deficit > m.capacity && h.shared().owe(m, next.slot(m).after(m.supply.at(t))):
-			// m may be forgotten: the next turn loads the layout again
+			continue
+		}
+		if next.deficit > m.capacity {
+			if debt := next.slot(m).after(m.supply.at(t)); h.shared().owe(m, debt) {
+				continue // m may be forgotten: the next turn loads the layout again
+			}
+		}
+		switch {
 		case isSealed(word):
 			if r, ok = succeed(h, m, c, t, has, next); ok {
 				return r, true
@@ -101,22 +219,61 @@ func succeed[H home](
 	return r, r.cell != nil
 }
 
-// successor returns the base of a cell for next, and its words for before and next. Only Cancel of
-// a reservation needs the word for before. It is the constant evicted, which stands for no word, if
-// next is not in debt, or if no cell can hold both.
-func (m *layout) successor(before, next balance, t uint64) (base uint64, r receipt) {
-	base = m.baseOf(next, t)
-	if next.deficit > m.capacity {
-		if low := min(base, blockOf(before.time)); m.holds(low, next) {
-			return low, receipt{before: m.wordOf(low, before), after: m.wordOf(low, next)}
+// look returns the bucket's cell and layout, and its balance in that layout. If there is no bucket,
+// the cell is nil, and refused is how long a full table would refuse a new one, or 0.
+func look[H home](
+	h H, t uint64,
+) (c *cell, m *layout, has balance, refused time.Duration, err error) {
+	for {
+		before := h.load()
+		_, found := visit(h, before, t, func(l *layout, own *cell, b balance) (balance, bool) {
+			c, m, has = own, l, b
+			return b, false
+		})
+		if found {
+			return c, m, has, 0, nil
+		}
+		m = h.layoutOf(nil)
+		refused, err = h.refuses(m, t)
+		if refused == 0 || h.load() == before { // or else the bucket itself may have filled the table
+			return nil, m, has, refused, err
 		}
 	}
-	return base, receipt{before: evicted, after: m.wordOf(base, next)}
 }
 
-// receipt is the cell that a grant charged, and its words before and after the grant. Cancel needs
-// them. before is a word of that cell too, if the grant put the bucket into debt.
-type receipt struct {
-	cell          *cell
-	before, after uint64
+// peek returns what a call would decide, and the bucket's cell if there is a bucket.
+func peek[H home](h H, t uint64, want request) (tb.Decision, *cell, error) {
+	c, m, has, refused, err := look(h, t)
+	if err != nil {
+		return tb.Decision{}, nil, err
+	}
+	switch units := want.cost(m); {
+	case c != nil:
+		_, o := want.decide(m, has, t)
+		return o.Decision, c, nil
+	case refused > 0 && units <= m.capacity:
+		return tb.Decision{RetryAfter: refused}, nil, nil
+	default:
+		return m.fullDecision(units), nil, nil
+	}
+}
+
+// level returns how full the bucket is at t.
+func level[H home](h H, t uint64) (tb.Level, error) {
+	if c := h.load(); c != nil {
+		m := h.layoutOf(c)
+		if word := c.word.Load(); !isSealed(word) && m.owns(c) {
+			return m.level(m.balanceOf(c.base, word), t), nil
+		}
+	}
+	c, m, has, refused, err := look(h, t)
+	switch {
+	case err != nil:
+		return tb.Level{}, err
+	case c != nil:
+		return m.level(has, t), nil
+	case refused > 0:
+		return tb.Level{NextToken: refused, Full: refused}, nil
+	}
+	return tb.Level{Tokens: float64(m.tokens)}, nil
 }

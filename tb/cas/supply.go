@@ -4,10 +4,40 @@ import (
 	"math"
 	"math/big"
 	"math/bits"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
+
+// wide is an integer of 128 bits: a reading of the supply clock, which may take 84 bits and more.
+type wide struct{ hi, lo uint64 }
+
+func (x wide) plus(n uint64) wide {
+	lo, carry := bits.Add64(x.lo, n, 0)
+	return wide{x.hi + carry, lo}
+}
+
+func (x wide) minus(n uint64) wide {
+	lo, borrow := bits.Sub64(x.lo, n, 0)
+	return wide{x.hi - borrow, lo}
+}
+
+func (x wide) before(y wide) bool { return x.hi < y.hi || x.hi == y.hi && x.lo < y.lo }
+
+// after returns the units from y to x: 0 if x is earlier, and at most the greatest uint64, which is
+// more than any deficit and any delta.
+func (x wide) after(y wide) uint64 {
+	lo, borrow := bits.Sub64(x.lo, y.lo, 0)
+	hi, _ := bits.Sub64(x.hi, y.hi, borrow)
+	if hi == 0 {
+		return lo
+	}
+	if hi>>63 > 0 {
+		return 0
+	}
+	return math.MaxUint64
+}
 
 // supply is the clock S(t) = ⌊(t−from)·tokens·scale/per⌋, the number of units that have been
 // supplied by instant t. Until from it shows 0. It is immutable. DESIGN.md §1 proves that it is
@@ -100,30 +130,66 @@ func (r *ratio) timesWide(x wide) (product uint64, ok bool) {
 	return lo, x.hi*r.whole|over|carry1|carry2 == 0
 }
 
-// waitFor returns the time from now until the rate has supplied x, which it has not yet, or
-// tb.Never.
-func (m *layout) waitFor(x wide, now uint64) time.Duration {
-	var d uint64
-	var ok bool
-	if m.supply.rate.whole == 0 { // timeFor, inlined by hand
-		whole, fraction := m.supply.inverse.times(x.lo)
-		_, part := bits.Sub64(0, fraction, 0)
-		d, part = bits.Add64(whole.lo, 0, part)
-		ok = x.hi|whole.hi|part == 0
-	} else {
-		d, ok = m.supply.timeFor(x)
-	}
-	if !ok || d > m.end-m.supply.from {
-		return tb.Never
-	}
-	return time.Duration(min(m.supply.from+d-now, uint64(tb.Never)))
+// firstInstant returns the instant of the clock's first reading: the most whole periods within
+// 2⁶³ ns, at least 146 years. So readings from before the first one are instants too. At a
+// multiple of the period the floor in S takes nothing, so decisions equal the decisions of a
+// clock that starts at 0.
+func firstInstant(l tb.Limit) uint64 {
+	per := uint64(l.Per)
+	return math.MaxInt64 / per * per
 }
 
-// wait returns the time from now to then, which is later, or tb.Never if no Duration can hold it
-// or the clock ends before then.
-func (m *layout) wait(now, then uint64) time.Duration {
-	if then > m.end {
-		return tb.Never
+// endOf returns the last instant of a clock: 292 years after its first reading.
+func endOf(firstInstant uint64) uint64 { return firstInstant + math.MaxInt64 }
+
+// clock turns readings into instants: nanoseconds since the epoch. Readings that are too early
+// become instant 0. No reading is later than 292 years after the first one.
+type clock struct {
+	now          func() time.Time          // nil for the monotonic clock
+	firstInstant uint64                    // instant of the first reading
+	start        time.Time                 // first reading without an injected clock
+	first        atomic.Pointer[time.Time] // first reading of an injected clock
+}
+
+func newClock(now func() time.Time, start time.Time, l tb.Limit) clock {
+	return clock{now: now, firstInstant: firstInstant(l), start: start}
+}
+
+// read reads the clock.
+func (c *clock) read() uint64 {
+	if c.now == nil {
+		return c.firstInstant + uint64(time.Since(c.start))
 	}
-	return time.Duration(min(then-now, uint64(tb.Never)))
+	return c.instant(c.now())
+}
+
+// readWall reads the clock, and returns the reading by the wall clock too.
+func (c *clock) readWall() (t uint64, wall time.Time) {
+	now := time.Now
+	if c.now != nil {
+		now = c.now
+	}
+	wall = now()
+	return c.instant(wall), wall.Round(0)
+}
+
+// instant returns the instant of the reading t.
+func (c *clock) instant(t time.Time) uint64 {
+	start := &c.start
+	if c.now != nil {
+		if start = c.first.Load(); start == nil {
+			start = c.begin(t)
+		}
+	}
+	return c.firstInstant + uint64(max(t.Sub(*start), -time.Duration(c.firstInstant)))
+}
+
+// begin makes t the first reading of an injected clock, unless it has one, and returns the first
+// reading. It is not inlined, because t escapes here: inlined, it would make every reading
+// allocate.
+//
+//go:noinline
+func (c *clock) begin(t time.Time) *time.Time {
+	c.first.CompareAndSwap(nil, &t)
+	return c.first.Load()
 }

@@ -158,7 +158,7 @@ func TestUnitsBetweenInstantsAreExact(t *testing.T) {
 func TestWaitUntilTheLastInstant(t *testing.T) {
 	m := newLayout(tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second})
 	for then, want := range map[uint64]time.Duration{m.end - 1: 4, m.end: 5, m.end + 1: tb.Never} {
-		if wait := m.wait(m.end-5, then); wait != want {
+		if wait := m.timeTo(m.end-5, then); wait != want {
 			t.Errorf("%v to %d after the end, want %v", wait, int64(then-m.end), want)
 		}
 	}
