@@ -1,5 +1,6 @@
-// Command rls loads a rate limit service of Envoy, for scripts/measure-rls. It prints one line with
-// its results.
+// Command rls loads a rate limit service of Envoy, for scripts/measure rls. It prints one line with
+// its results: decisions a second, the median and the 99th percentile of the latency in µs, and the
+// decisions and the grants in all.
 //
 // Clients send requests over a few connections, each as soon as the answer to the last one has
 // come. With -serve it is a service that grants everything, which shows what no service on grpc-go
@@ -60,8 +61,7 @@ func ask(conn *grpc.ClientConn, r *ratelimit.RateLimitRequest) bool {
 	return answer.OverallCode == ratelimit.RateLimitResponse_OK
 }
 
-// load prints decisions a second, the median and the 99th percentile of the latency in µs, and the
-// decisions and grants in all.
+// load sends the requests for the duration, and prints the results.
 func load(conns []*grpc.ClientConn) {
 	all := make([]*ratelimit.RateLimitRequest, *values)
 	for i := range all {
@@ -98,7 +98,7 @@ func load(conns []*grpc.ClientConn) {
 	took := time.Since(begin)
 	slices.Sort(latencies)
 	n := len(latencies)
-	fmt.Printf("per_second=%.0f p50_us=%d p99_us=%d decisions=%d granted=%d\n",
+	fmt.Printf("%.0f %d %d %d %d\n",
 		float64(n)/took.Seconds(), latencies[n/2].Microseconds(), latencies[n*99/100].Microseconds(),
 		n, granted)
 }

@@ -1,5 +1,5 @@
 // Package compare compares how tb-rls and envoyproxy/ratelimit read configurations. It is not a
-// package of this module, because it needs a later version of Go: see scripts/compare-rls.
+// package of this module, because it needs internal packages of cmd: see scripts/measure rls-config.
 package compare
 
 import (
