@@ -1,6 +1,7 @@
 package doctest
 
 import (
+	"io/fs"
 	"path"
 	"regexp"
 	"strings"
@@ -48,5 +49,18 @@ func TestCommandsNameWhatExists(t *testing.T) {
 	}
 	if checked < 20 {
 		t.Errorf("%d names, want at least 20", checked)
+	}
+}
+
+// TestTasksAreScripts requires that each task of mise.toml has the name of the script that it runs.
+func TestTasksAreScripts(t *testing.T) {
+	_, tasks, _ := strings.Cut(read(t, "mise.toml"), "\n[tasks]\n")
+	for line := range strings.Lines(tasks) {
+		name, _, _ := strings.Cut(line, " = ")
+		if script := "scripts/" + name; !strings.Contains(line, ` = { run = "`+script+`", `) {
+			t.Errorf("%s is no task that runs %s", line, script)
+		} else if _, err := fs.Stat(repository, script); err != nil {
+			t.Error(err)
+		}
 	}
 }
