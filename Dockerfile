@@ -13,8 +13,7 @@ COPY go.mod go.sum ./
 COPY cmd/go.mod cmd/go.sum cmd/
 COPY tb/redis/go.mod tb/redis/go.sum tb/redis/
 COPY metrics/go.mod metrics/go.sum metrics/
-COPY internal/sbom/go.mod internal/sbom/go.sum internal/sbom/
-RUN go -C cmd mod download && go -C internal/sbom mod download
+RUN go -C cmd mod download
 COPY . .
 RUN scripts/build /out && mkdir /out/state
 

@@ -14,7 +14,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/rate"
 )
 
-// The module internal/xtime compares this package with golang.org/x/time/rate. These tests are of
+// The package benchmarks/compare/xtime compares this package with golang.org/x/time/rate. These tests are of
 // concurrent callers, of what the package does otherwise, and of what each machine can run.
 
 // Callers share the burst, also if an event costs less than a unit of the bucket.

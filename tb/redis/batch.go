@@ -116,7 +116,7 @@ func (l *shared) flush() {
 	// Callers that are about to run may share the batch: those that were running when the first one
 	// came, and those that a batch of several calls has just decided. With 16 callers on as many keys
 	// the first makes 0.23 commands a call of 0.52, and with 64 callers on a key the second 0.022 of
-	// 0.034 (BenchmarkAllow in benchmarks/redis).
+	// 0.034 (BenchmarkAllow in benchmarks/compare/redis).
 	runtime.Gosched()
 	l.sendAll(b, l.fill(b))
 }

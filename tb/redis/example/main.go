@@ -2,8 +2,8 @@
 // server. If that fails, the requests pass.
 //
 //	redis-server &
-//	go run ./examples/redis -listen :8080 &
-//	go run ./examples/redis -listen :8081 &
+//	go run ./tb/redis/example -listen :8080 &
+//	go run ./tb/redis/example -listen :8081 &
 //	curl -i http://localhost:8080/ http://localhost:8081/
 package main
 

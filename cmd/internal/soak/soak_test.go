@@ -29,7 +29,7 @@ func TestEachEventOnce(t *testing.T) {
 		duration: time.Hour, sample: 100 * time.Millisecond, pause: 400 * time.Millisecond,
 	}
 	build := exec.Command("go", "build", "-o", c.programs, "./tb-proxy", "./tb-rls")
-	build.Dir = "../../../cmd"
+	build.Dir = "../.."
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

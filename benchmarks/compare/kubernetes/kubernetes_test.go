@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-const dir = "../../packaging/kubernetes"
+const dir = "../../../packaging/kubernetes"
 
 // manifests are the objects of a file, each decoded with all of its fields known.
 type manifests struct {
@@ -124,7 +124,7 @@ func TestManifests(t *testing.T) {
 		if c.ReadinessProbe == nil || c.LivenessProbe == nil || c.Resources.Limits.Memory().IsZero() {
 			t.Errorf("%s: a probe or the limit of memory is missing", name)
 		}
-		manual, err := os.ReadFile("../../docs/" + name + ".md")
+		manual, err := os.ReadFile("../../../docs/" + name + ".md")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -158,7 +158,7 @@ func TestTable(t *testing.T) {
 		fmt.Fprintf(&table, "| %s | %s |\n", name, strings.Join(verdicts[name], " | "))
 	}
 
-	const document = "../../docs/peers.md"
+	const document = "../../../docs/peers.md"
 	text := string(must(os.ReadFile(document)))
 	before, rest, _ := strings.Cut(text, "| test")
 	_, after, found := strings.Cut(rest, "\n\n")

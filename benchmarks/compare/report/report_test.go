@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-const root = "../.."
+const root = "../../.."
 
 // changed is what a page says of later commits, which need not generate it again.
 var changed = regexp.MustCompile(`(had|had not|may have) changed since`)
