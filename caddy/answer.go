@@ -12,14 +12,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
-// The names of placeholders that a request has if it was not granted.
-const (
-	placeholderRule       = "http.token_bucket.rule"
-	placeholderKey        = "http.token_bucket.key"
-	placeholderRetryAfter = "http.token_bucket.retry_after"
-	placeholderProblem    = "http.token_bucket.problem"
-)
-
 // statusClientGone is the status that httplimit writes if the client has disconnected.
 const statusClientGone = 499
 
@@ -50,10 +42,10 @@ func (a *answer) Write(b []byte) (int, error) {
 // are also for logs.
 func (a *answer) send(r *http.Request) error {
 	repl := replacer(r)
-	repl.Set(placeholderRule, a.event.Rule)
-	repl.Set(placeholderKey, httplimit.FormatKey(a.event.Key))
+	repl.Set("http.token_bucket.rule", a.event.Rule)
+	repl.Set("http.token_bucket.key", httplimit.FormatKey(a.event.Key))
 	retryAfter := a.Header().Get("Retry-After")
-	repl.Set(placeholderRetryAfter, retryAfter)
+	repl.Set("http.token_bucket.retry_after", retryAfter)
 	switch a.status {
 	case http.StatusTooManyRequests:
 		a.log(zap.InfoLevel, r, "refused a request", a.event, zap.String("retry_after", retryAfter))
@@ -67,7 +59,7 @@ func (a *answer) send(r *http.Request) error {
 	if ok && server.Errors != nil && !inErrorRoute && a.status != statusClientGone {
 		err := caddyhttp.Error(a.status, a.cause())
 		if handlesError(server, r, err) {
-			repl.Set(placeholderProblem, string(a.problem))
+			repl.Set("http.token_bucket.problem", string(a.problem))
 			a.Header().Del("Content-Type")
 			return err
 		}

@@ -1,7 +1,6 @@
 package tokenbucket
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,13 +35,18 @@ type App struct {
 
 // use is the use of a limiter by the handlers of a configuration.
 type use struct {
-	key      poolKey
-	place    string // of the first of the handlers, in a Caddyfile
-	document []byte // of the policy
-	matchers []byte // in JSON
-	content  content
-	before   content // was in force when the content came into force
-	limiter  *limiter
+	shared  shared
+	place   string // of the first of the handlers, in a Caddyfile
+	content content
+	before  content // was in force when the content came into force
+	limiter *limiter
+}
+
+// shared is what handlers of the same limiter have in common.
+type shared struct {
+	key                poolKey
+	document, matchers string
+	look               Look
 }
 
 // CaddyModule implements caddy.Module.
@@ -76,7 +80,7 @@ func (*App) Stop() error { return nil }
 func (a *App) Cleanup() error {
 	var errs []error
 	for _, u := range a.used {
-		deleted, err := limiters.Delete(u.key)
+		deleted, err := limiters.Delete(u.shared.key)
 		errs = append(errs, err)
 		if !deleted && u.limiter.inForce.policy == u.content.policy {
 			errs = append(errs, u.limiter.force(u.before))
@@ -91,17 +95,15 @@ func (a *App) use(ctx caddy.Context, h *Handler) (*limiter, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, err := newPoolKey(h.Name, h.Settings)
+	matchers, err := json.Marshal(h.Matchers)
 	if err != nil {
 		return nil, err
 	}
-	u := &use{key: key, place: h.Caddyfile, document: document}
-	if u.matchers, err = json.Marshal(h.Matchers); err != nil {
-		return nil, err
-	}
+	key := newPoolKey(h.Name, h.Settings)
+	u := &use{shared: shared{key, string(document), string(matchers), h.Look}, place: h.Caddyfile}
 	u.content.look = h.Look
 	if other := a.used[h.Name]; other != nil {
-		if !u.same(other) {
+		if u.shared != other.shared {
 			return nil, errors.New("another handler has a limiter of this name with another policy," +
 				" other matchers or other settings: give one of them another name" + where(other.place))
 		}
@@ -124,16 +126,10 @@ func (a *App) use(ctx caddy.Context, h *Handler) (*limiter, error) {
 	if err := a.ctx.GetMetricsRegistry().Register(metrics.Rules(h.Name, u.limiter)); err != nil {
 		return nil, err
 	}
-	for _, text := range append(u.content.policy.Warnings(), textAddresses(u.content.policy)...) {
+	for _, text := range append(u.content.policy.Warnings(), doubts(u.content.policy)...) {
 		a.log.Warn("policy", zap.String("limiter", h.Name), zap.String("warning", text))
 	}
 	return u.limiter, nil
-}
-
-// same reports whether two handlers can use the same limiter.
-func (u *use) same(other *use) bool {
-	return u.key == other.key && u.content.look == other.content.look &&
-		bytes.Equal(u.document, other.document) && bytes.Equal(u.matchers, other.matchers)
 }
 
 // commit puts the policies in force.

@@ -2,7 +2,6 @@ package tokenbucket
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/tb/redis"
 )
 
 const directive = "token_bucket"
@@ -42,10 +42,9 @@ func (p *parser) parse() error {
 	p.Next() // the name of the directive
 	p.options = newOptions(p.Dispenser)
 	p.setPlace()
-	if p.NextArg() {
-		p.handler.Name = p.Val()
-	}
-	if p.NextArg() {
+	if !p.NextArg() {
+		p.handler.Name = p.defaultName()
+	} else if p.handler.Name = p.Val(); p.NextArg() {
 		return p.ArgErr()
 	}
 	for p.NextBlock(0) {
@@ -78,8 +77,27 @@ func (p *parser) parse() error {
 	return p.explain(err)
 }
 
-// setPlace sets the place of the handler to the present line.
-func (p *parser) setPlace() { p.handler.Caddyfile = fmt.Sprintf("%s:%d", p.File(), p.Line()) }
+// defaultName returns the name of a directive that has none, by its place among them. A reload finds
+// the same name again, and a snippet that is imported twice has two.
+func (p *parser) defaultName() string {
+	const count = directive + ".unnamed"
+	n, _ := p.State[count].(int)
+	p.State[count] = n + 1
+	name := defaultName
+	if p.IsNamedRoute() { // which Caddy reads first, with a State of their own
+		name += "-route"
+	}
+	if n > 0 {
+		name += "-" + strconv.Itoa(n+1)
+	}
+	return name
+}
+
+// setPlace sets the place of the handler to the present line, as in Caddy's own errors: with the
+// lines that import it.
+func (p *parser) setPlace() {
+	p.handler.Caddyfile = strings.TrimPrefix(p.Err("").Error(), ", at ")
+}
 
 // option reads one line or block of the directive.
 func (p *parser) option() error {
@@ -125,8 +143,8 @@ func (p *parser) redis() error {
 		return err
 	}
 	if !strings.Contains(c.Address, "{") { // a placeholder
-		if _, err := c.options(); err != nil {
-			return p.WrapErr(err)
+		if _, err := redis.ParseAddress(c.Address); err != nil {
+			return p.Errf("redis: %w", err)
 		}
 	}
 	for nesting := p.Nesting(); p.NextBlock(nesting); {

@@ -143,7 +143,8 @@ func TestErrorsOfTheDirectiveHaveTheirPlace(t *testing.T) {
 		{rule(key + "burst 9\nrate 2000000000/s"), "1e9 tokens a second, at Caddyfile:6"},
 		{rule("key"), "at Caddyfile:4"},
 		{rule("key words"), "key words: want placeholders such as {client_ip}, header:<name>"},
-		{rule("key {clientip}"), "key {clientip}: Caddy has no placeholder {clientip}"},
+		{limited("shadow\nkey {clientip}"), `rule "r": key {clientip} is not a placeholder of Caddy: ` +
+			"if a module or the directive map sets it, copy it with the directive vars, at Caddyfile:7"},
 		{limited("key {client_ip} {client_ip}"),
 			"key must be unique (got {client_ip} again), at Caddyfile:6"},
 		{rule("rate 5/s\nburst 1073741824\nkey {client_ip}\nipv6_prefixes 64 48"),
@@ -209,15 +210,20 @@ func TestRates(t *testing.T) {
 }
 
 func TestErrorsOfAPolicyHaveTheirPath(t *testing.T) {
+	rule := func(fields string) string {
+		return `{"policy": {"name": "r", ` + fields +
+			`, "algorithm_config": {"tokens_per_second": 1, "burst": 1}}}`
+	}
 	for _, c := range []struct{ handler, want string }{
 		{`{}`, `limiter "default": want either policy or policy_file`},
 		{`{"polices": {}}`, `unknown field "polices"`},
-		{`{"policy": {"rules": [{"name": "r", "limit_keys": ["jwt:sub"],
-			"algorithm_config": {"tokens_per_second": 1, "burst": 1}}]}}`,
-			"rules[0].limit_keys[0] needs claims"},
-		{`{"policy": {"rules": [{"name": "r", "limit_keys": [], "match": {"matcher:lost": true},
-			"algorithm_config": {"tokens_per_second": 1, "burst": 1}}]}}`,
-			`rules[0].match["matcher:lost"] must be ip:address`},
+		{rule(`"limit_keys": ["jwt:sub"]`), "limit_keys[0] needs claims"},
+		{rule(`"limit_keys": [], "match": {"matcher:lost": true}`),
+			`match["matcher:lost"] must be ip:address`},
+		{rule(`"limit_keys": ["{client_ip}"]`),
+			"limit_keys[0] {client_ip} is a name for Caddyfiles: want {http.vars.client_ip}"},
+		{rule(`"limit_keys": [], "match": {"{http.request.ip}": "::1"}`),
+			`match["{http.request.ip}"] {http.request.ip} is not a placeholder of Caddy`},
 		{`{"policy_file": "/-", "caddyfile": "Caddyfile:3"}`,
 			`limiter "default": open /-: no such file ` +
 				"or directory, at Caddyfile:3"},

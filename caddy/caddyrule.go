@@ -181,9 +181,6 @@ func (p *ruleParser) onMissing() error {
 // keyKinds begin the keys of a policy that a Caddyfile can use.
 var keyKinds = regexp.MustCompile(`^(header|query):`)
 
-// oneWord matches a placeholder whose name has no dot, which Caddy does not have.
-var oneWord = regexp.MustCompile(`\{[^{}.]*\}`)
-
 // keys reads the parts of the key. Caddy has replaced {client_ip} by {http.vars.client_ip}.
 func (p *ruleParser) keys() error {
 	p.Keys = []string{}
@@ -192,11 +189,7 @@ func (p *ruleParser) keys() error {
 		return nil
 	}
 	for _, arg := range args {
-		if word := oneWord.FindString(arg); word != "" {
-			return p.Errf("key %s: Caddy has no placeholder %s, want {client_ip}, for example (one of"+
-				" the directive map needs a dot in its name)", arg, word)
-		}
-		if placeholders(arg) == nil && !keyKinds.MatchString(arg) {
+		if read, err := placeholders(arg); read == nil && err == nil && !keyKinds.MatchString(arg) {
 			return p.Errf("key %s: want placeholders such as {client_ip}, header:<name>, query:<name>,"+
 				" or only none for one bucket for all requests", arg)
 		}

@@ -21,9 +21,9 @@ const defaultName = "default"
 // 400 or 503, if the server has an error route for it. Otherwise the handler answers it with a
 // problem document (RFC 9457).
 type Handler struct {
-	// Name is the name of the limiter. The default is "default". Handlers with the same name share
-	// their buckets, and must have the same policy and settings. A reload keeps the buckets of a
-	// limiter by its name.
+	// Name is the name of the limiter. The default is "default", or in a Caddyfile a name of its own
+	// for each directive. Handlers with the same name share their buckets, and must have the same
+	// policy and settings. A reload keeps the buckets of a limiter by its name.
 	Name string `json:"name,omitempty"`
 	// Policy is the policy, in the format of docs/policy.md. A key may also be text with
 	// placeholders.

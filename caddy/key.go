@@ -1,13 +1,18 @@
 package tokenbucket
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
+	"regexp"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
@@ -23,22 +28,24 @@ func clientAddress(r *http.Request) netip.Addr {
 
 // placeholders returns the function that replaces the placeholders in a key such as
 // "{http.auth.user.id}", or nil if the key has none. If a placeholder has no value, the request
-// lacks the key, also if the key has other text.
-func placeholders(key string) func(*http.Request) string {
-	if _, rest, _ := strings.Cut(key, "{"); !strings.Contains(rest, "}") {
-		return nil
+// lacks the key, also if the key has other text. It is an error if one can never have a value.
+func placeholders(key string) (func(*http.Request) string, error) {
+	found := false
+	_, err := caddy.NewEmptyReplacer().ReplaceFunc(key, func(name string, _ any) (any, error) {
+		found = true
+		return nil, checkPlaceholder(name)
+	})
+	if err != nil || !found {
+		return nil, err
 	}
 	return func(r *http.Request) string {
 		repl, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
 		if !ok {
 			return ""
 		}
-		value, err := repl.ReplaceFunc(key, present)
-		if err != nil {
-			return ""
-		}
+		value, _ := repl.ReplaceFunc(key, present) // no value is an error and ""
 		return value
-	}
+	}, nil
 }
 
 var errMissing = errors.New("missing")
@@ -51,19 +58,57 @@ func present(_ string, value any) (any, error) {
 	return value, nil
 }
 
-// textAddresses returns a warning for each key that is an address as text.
-func textAddresses(p *httplimit.Policy) (warnings []string) {
+var (
+	// ofCaddy matches the placeholders in the namespaces of Caddy's modules and of this one.
+	ofCaddy = regexp.MustCompile(`\{(env|file|system|time|http\.(auth|error|intercept|matchers|` +
+		`regexp|request|response|reverse_proxy|token_bucket|vars))\.[^{}]*\}`)
+	// closed matches the names that only Caddy itself has, and names without a dot.
+	closed = regexp.MustCompile(`^((http\.error|http\.request|system|time)(\..*)?|[^.]*)$`)
+)
+
+// checkPlaceholder returns an error if nothing sets a placeholder of this name. The module
+// request_body_var sets the parts of a body.
+func checkPlaceholder(name string) error {
+	short := caddyfile.Segment{{Text: "{" + name + "}"}}
+	httpcaddyfile.NewShorthandReplacer().ApplyToSegment(&short)
+	if full := short[0].Text; full != "{"+name+"}" && !strings.HasPrefix(name, "file.") {
+		return fmt.Errorf("{%s} is a name for Caddyfiles: want %s", name, full)
+	}
+	if !closed.MatchString(name) || strings.HasPrefix(name, "http.request.body.") {
+		return nil
+	}
+	// A request in an error route has all placeholders of Caddy itself.
+	repl := caddy.NewReplacer()
+	ctx := context.WithValue(context.Background(), http.LocalAddrContextKey, new(net.TCPAddr))
+	r, _ := http.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody) // never fails
+	r = caddyhttp.PrepareRequest(r, repl, nil, nil)
+	new(caddyhttp.HTTPErrorConfig).WithError(r, caddyhttp.HandlerError{})
+	if _, known := repl.Get(name); known {
+		return nil
+	}
+	return fmt.Errorf("{%s} is not a placeholder of Caddy: if a module or the directive map sets it,"+
+		" copy it with the directive vars", name)
+}
+
+// doubts returns a warning for each key that may not be what it seems.
+func doubts(p *httplimit.Policy) (warnings []string) {
 	for i := range p.Sets {
 		for r := range p.Sets[i].All() {
 			for _, k := range r.Keys {
+				var why string
 				switch {
 				case strings.Contains(k, "remote.host}") || strings.Contains(k, "vars.client_ip}"):
-					warnings = append(warnings, fmt.Sprintf("rule %q: %s is text, so each address of an IPv6"+
-						" network has a bucket of its own: ip:address has one for the network", r.Name, k))
+					why = "is text, so each address of an IPv6 network has a bucket of its own: ip:address" +
+						" has one for the network"
 				case strings.Contains(k, "request.remote}") || strings.Contains(k, "remote.port}"):
-					warnings = append(warnings, fmt.Sprintf("rule %q: %s has the port of the peer, so each"+
-						" connection has a bucket of its own: ip:address has one for the client", r.Name, k))
+					why = "has the port of the peer, so each connection has a bucket of its own: ip:address" +
+						" has one for the client"
+				case strings.Contains(ofCaddy.ReplaceAllString(k, ""), "{"):
+					why = "has a placeholder that has no value unless a module or the directive map sets it"
+				default:
+					continue
 				}
+				warnings = append(warnings, fmt.Sprintf("rule %q: %s %s", r.Name, k, why))
 			}
 		}
 	}

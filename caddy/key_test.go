@@ -44,16 +44,40 @@ func TestAPeerWithoutAnAddress(t *testing.T) {
 	}
 }
 
+// Caddy's own placeholders are a closed list. Modules and configurations add others. The names that
+// begin with a dot are in http.request.
+func TestPlaceholdersThatNothingSets(t *testing.T) {
+	for text, known := range map[string]bool{
+		".method .uri_escaped .uri.path.0 .uri.query.a.b .orig_uri.path.dir .local.port .uuid .body " +
+			".remote.host/24,64 .host.labels.1 .header.X .body.user .tls.client.san.dns_names.0 file.a " +
+			"env.A http.error.message http.vars.x http.auth.user.id http.regexp.re.1 time.now.year " +
+			"http.matchers.file.type system.hostname http.geo.country tenant.id": true,
+		".remote_ip .client_ip .remote.ip .hosts .header .headers.X .uri.path.-1 .uri.path.first " +
+			".host.labels.com .tls.client.san.ip .orig_uri.host tenant file remote_host header.X vars.x " +
+			"re.a.1 labels.0 err.id system.name time http.request http.error.status": false,
+	} {
+		for name := range strings.FieldsSeq(text) {
+			if name[0] == '.' {
+				name = "http.request" + name
+			}
+			if _, err := placeholders("{http.request.host}{" + name + "}"); (err == nil) != known {
+				t.Errorf("{%s}: %v", name, err)
+			}
+		}
+	}
+}
+
 func TestAddressesAsTextHaveAWarning(t *testing.T) {
 	for key, want := range map[string]string{
 		"{http.request.remote.host}": "{http.request.remote.host} is text",
 		"{http.vars.client_ip}":      "{http.vars.client_ip} is text",
 		"{http.request.remote}":      "{http.request.remote} has the port of the peer",
 		"{http.request.remote.port}": "{http.request.remote.port} has the port of the peer",
+		"{http.vars.a} {remote.ip}":  "{http.vars.a} {remote.ip} has a placeholder that has no value",
 	} {
 		rule := httplimit.Rule{Name: "rest", Keys: []string{key}}
 		p := &httplimit.Policy{Sets: []httplimit.RuleSet{{Fallback: &rule}}}
-		if got := textAddresses(p); len(got) != 1 || !strings.Contains(got[0], `rule "rest": `+want) {
+		if got := doubts(p); len(got) != 1 || !strings.Contains(got[0], `rule "rest": `+want) {
 			t.Errorf("%s: warnings %q, want %s", key, got, want)
 		}
 	}

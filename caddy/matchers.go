@@ -28,11 +28,11 @@ func loadMatchers(ctx caddy.Context, raw map[string]caddyhttp.RawMatcherSets) (m
 			Sets caddyhttp.RawMatcherSets `caddy:"namespace=http.matchers"`
 		}{sets}
 		loaded, err := ctx.LoadModule(&field, "Sets")
-		if err != nil {
-			return nil, fmt.Errorf("matchers %q: %w", name, err)
-		}
 		var ready caddyhttp.MatcherSets
-		if err := ready.FromInterface(loaded); err != nil {
+		if err == nil {
+			err = ready.FromInterface(loaded)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("matchers %q: %w", name, err)
 		}
 		m[name] = ready
@@ -42,14 +42,14 @@ func loadMatchers(ctx caddy.Context, raw map[string]caddyhttp.RawMatcherSets) (m
 
 // extractor returns the function that reads a key that is not one of httplimit: the name of
 // matchers, or text with placeholders. It returns nil if the key is neither.
-func (m matchers) extractor(key string) func(*http.Request) string {
+func (m matchers) extractor(key string) (func(*http.Request) string, error) {
 	name, isName := strings.CutPrefix(key, matcherKey)
 	if !isName {
 		return placeholders(key)
 	}
 	sets, ok := m[name]
 	if !ok {
-		return nil
+		return nil, nil
 	}
 	return func(r *http.Request) string {
 		matches, err := sets.AnyMatchWithError(r)
@@ -57,7 +57,7 @@ func (m matchers) extractor(key string) func(*http.Request) string {
 			caddyhttp.SetVar(r.Context(), matcherErrorVar, err)
 		}
 		return strconv.FormatBool(matches)
-	}
+	}, nil
 }
 
 // matcherError returns the error of a matcher that could not decide. Caddy handles it as an error

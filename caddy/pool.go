@@ -2,6 +2,7 @@ package tokenbucket
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 
 	"github.com/caddyserver/caddy/v2"
@@ -17,10 +18,10 @@ var limiters = caddy.NewUsagePool()
 // poolKey identifies a limiter. The settings that cannot change while it lives are part of it.
 type poolKey struct{ name, settings string }
 
-func newPoolKey(name string, s Settings) (poolKey, error) {
+func newPoolKey(name string, s Settings) poolKey {
 	s.Look = Look{}
-	text, err := json.Marshal(s)
-	return poolKey{name, string(text)}, err
+	text, _ := json.Marshal(s) // never fails: texts and whole numbers
+	return poolKey{name, string(text)}
 }
 
 // limiter is a limiter that several configurations and handlers can share.
@@ -57,7 +58,7 @@ func loadLimiter(key poolKey, s Settings, c content) (*limiter, error) {
 		if s.Redis != nil {
 			var err error
 			if l.store, err = s.Redis.open(key.name); err != nil {
-				return nil, err
+				return nil, fmt.Errorf("redis: %w", err)
 			}
 		}
 		var err error
@@ -78,7 +79,9 @@ func loadLimiter(key poolKey, s Settings, c content) (*limiter, error) {
 }
 
 // extractor returns the function that reads a key of the policy that is being put in force.
-func (l *limiter) extractor(key string) func(*http.Request) string { return l.next.extractor(key) }
+func (l *limiter) extractor(key string) (func(*http.Request) string, error) {
+	return l.next.extractor(key)
+}
 
 // Destruct implements caddy.Destructor. Requests of a configuration that Caddy has dropped may
 // still use the limiter.

@@ -39,32 +39,23 @@ func (c *Redis) resolve() error {
 	return nil
 }
 
-// options returns the options of a client. Errors do not have the password of the address.
-func (c *Redis) options() (rueidis.ClientOption, error) {
-	o, err := redis.ParseAddress(c.Address)
-	if err != nil {
-		err = fmt.Errorf("redis: %w", err)
-	}
-	return o, err
-}
-
 // open returns the store of a limiter, also if the server of a single address cannot be reached
 // yet. Its client is closed when the store is garbage, because Caddy drops a configuration while
 // requests still use it.
 func (c *Redis) open(name string) (*redis.Store, error) {
-	o, err := c.options()
+	o, err := redis.ParseAddress(c.Address)
 	if err != nil {
-		return nil, err
+		return nil, err // without the password of the address
 	}
 	client, err := redis.NewClient(o)
 	if client == nil {
-		return nil, fmt.Errorf("redis: %w", err)
+		return nil, err
 	}
 	s, err := redis.NewStore(client, redis.WithPrefix("caddy:"+url.QueryEscape(name)+":"),
 		redis.WithTimeout(cmp.Or(time.Duration(c.Timeout), defaultRedisTimeout)))
 	if err != nil {
 		client.Close()
-		return nil, fmt.Errorf("redis: %w", err)
+		return nil, err
 	}
 	runtime.AddCleanup(s, rueidis.Client.Close, client)
 	return s, nil

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/caddyserver/caddy/v2"
@@ -139,25 +140,46 @@ func TestALimiterEndsWithItsLastConfiguration(t *testing.T) {
 	})
 }
 
-func TestHandlersShareALimiter(t *testing.T) {
-	rule := perHour("r", "1", "key none")
-	block := "token_bucket api {\n" + rule + "}\n"
-	s := start(t, "http://a.example {\n"+block+"respond ok\n}\nhttp://b.example {\n"+block+
-		"respond ok\n}\nhttp://c.example {\ntoken_bucket other {\n"+rule+"}\nrespond ok\n}")
-	s.want(200, "Host: a.example")
-	s.want(429, "Host: b.example")
-	s.want(200, "Host: c.example")
+// Directives with the same name share a limiter. Each one without a name has its own, which a reload
+// keeps.
+func TestNamesOfLimiters(t *testing.T) {
+	sites := func(burst, more string) string {
+		rule := "{\n" + perHour("r", burst, "key none") + "}\nrespond ok\n}\n"
+		text := "(limit) {\ntoken_bucket " + rule + "&(named) {\nimport limit\n}\n" +
+			"http://c.example {\ninvoke named\n}\n"
+		for _, host := range []string{"e", "f"} {
+			text += "http://" + host + ".example {\ntoken_bucket api " + rule
+		}
+		for _, host := range strings.Fields("a b " + more) {
+			text += "http://" + host + ".example {\nimport limit\n}\n"
+		}
+		return text
+	}
+	s := start(t, sites("1", ""))
+	for _, host := range []string{"a", "b", "c", "e"} {
+		s.want(200, "Host: "+host+".example")
+	}
+	if err := s.load(sites("2", "d")); err != nil {
+		t.Fatal(err)
+	}
+	for _, host := range []string{"a", "b", "c", "e", "f"} {
+		s.want(429, "Host: "+host+".example")
+	}
+	s.want(200, "Host: d.example")
 }
 
 func TestConflictingPoliciesAreAnError(t *testing.T) {
 	for _, other := range []string{
-		"token_bucket {\n" + perHour("r", "2", "key none") + "}\n",
-		"token_bucket {\nfields refused\n" + perHour("r", "1", "key none") + "}\n",
-		"token_bucket {\n" + perHour("r", "1", "key none\nmatch /api/*") + "}\n",
+		"{\n" + perHour("r", "2", "key none") + "}\n",
+		"{\nfields refused\n" + perHour("r", "1", "key none") + "}\n",
+		"{\n" + perHour("r", "1", "key none\nmatch /api/*") + "}\n",
 	} {
-		config := mustAdapt(t, "http://a.example {\ntoken_bucket {\n"+perHour("r", "1", "key none")+
-			"}\n}\nhttp://b.example {\n"+other+"}\n")
-		wantError(t, config, `limiter "default": another handler has a limiter of this name`)
+		config := mustAdapt(t, "http://a.example {\ntoken_bucket api {\n"+perHour("r", "1", "key none")+
+			"}\n}\nhttp://b.example {\ntoken_bucket api "+other+"}\n")
 		wantError(t, config, "another name, at Caddyfile:2, at Caddyfile:11")
 	}
+	config := mustAdapt(t, "(limit) {\ntoken_bucket api {\n"+perHour("r", "{args[0]}", "key none")+
+		"}\n}\nhttp://a.example {\nimport limit 1\n}\nhttp://b.example {\nimport limit 2\n}\n")
+	wantError(t, config, "at Caddyfile:2 import chain ['Caddyfile:11 (import limit)'], "+
+		"at Caddyfile:2 import chain ['Caddyfile:14 (import limit)']")
 }

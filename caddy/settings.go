@@ -1,6 +1,7 @@
 package tokenbucket
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 
@@ -65,7 +66,7 @@ func (s *Settings) limiter(
 }
 
 // extractors returns the function that reads a key, or nil: see matchers.extractor.
-type extractors = func(key string) func(*http.Request) string
+type extractors = func(key string) (func(*http.Request) string, error)
 
 // options returns the options of the limiter, apart from the store. An error begins with the name
 // of the setting.
@@ -85,24 +86,20 @@ func (s *Settings) options(find extractors) ([]httplimit.Option, error) {
 	if s.MaxKeys != 0 {
 		o = append(o, httplimit.WithLimiterOptions(tb.WithMaxKeys(s.MaxKeys)))
 	}
-	switch s.Overflow {
-	case "", "forgive":
-	case "refuse":
-		o = append(o, httplimit.WithLimiterOptions(tb.WithOverflow(tb.RefuseNew)))
-	default:
-		return nil, fmt.Errorf("overflow is %q, want forgive or refuse", s.Overflow)
-	}
-	if s.Fields != "" && s.Fields != "all" && s.Fields != "refused" {
-		return nil, fmt.Errorf("fields is %q, want all or refused", s.Fields)
-	}
-	if s.Redis != nil {
-		switch s.Redis.OnFailure {
-		case "", "allow":
-		case "refuse":
-			o = append(o, httplimit.WithFailClosed())
-		default:
-			return nil, fmt.Errorf("on_failure is %q, want allow or refuse", s.Redis.OnFailure)
+	server := cmp.Or(s.Redis, new(Redis))
+	for _, c := range []struct{ name, value, usual, other string }{
+		{"overflow", s.Overflow, "forgive", "refuse"}, {"fields", s.Fields, "all", "refused"},
+		{"on_failure", server.OnFailure, "allow", "refuse"},
+	} {
+		if c.value != "" && c.value != c.usual && c.value != c.other {
+			return nil, fmt.Errorf("%s is %q, want %s or %s", c.name, c.value, c.usual, c.other)
 		}
+	}
+	if s.Overflow == "refuse" {
+		o = append(o, httplimit.WithLimiterOptions(tb.WithOverflow(tb.RefuseNew)))
+	}
+	if server.OnFailure == "refuse" {
+		o = append(o, httplimit.WithFailClosed())
 	}
 	return o, nil
 }

@@ -39,11 +39,14 @@ func once(value func(*call) string) func(*call) (string, bool) {
 func (b *compilation) newSource(name, path string) source {
 	s := source{name: name, matcher: equal}
 	extractor := b.l.extractors[canonical(name)]
+	var err error
 	if extractor == nil && b.l.findExtractor != nil {
-		extractor = b.l.findExtractor(name)
+		extractor, err = b.l.findExtractor(name)
 	}
 	kind, part, _ := strings.Cut(name, ":")
 	switch {
+	case err != nil:
+		b.errs.add(path, "%v", err)
 	case extractor != nil:
 		s.value = once(func(c *call) string { return extractor(c.r) })
 	case isAddressKey(name): // setPrefix has the networks of one with prefixes

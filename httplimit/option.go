@@ -18,7 +18,7 @@ type settings struct {
 	store          Store
 	extractors     map[string]func(*http.Request) string
 	header         fieldReader
-	findExtractor  func(key string) func(*http.Request) string // may be nil
+	findExtractor  func(key string) (func(*http.Request) string, error) // may be nil
 	claims         func(*http.Request) map[string]any
 	withoutClaims  bool
 	usage          Usage
@@ -117,8 +117,9 @@ func WithHeader(values func(r *http.Request, name string) []string) Option {
 func requestHeader(r *http.Request, name string) []string { return r.Header[name] }
 
 // WithExtractors adds the keys for which find returns a function, such as the placeholders of a
-// server. The keys of WithExtractor come first. The functions work as in WithExtractor.
-func WithExtractors(find func(key string) func(*http.Request) string) Option {
+// server. The keys of WithExtractor come first. The functions work as in WithExtractor. An error
+// says what is wrong with a key, and becomes an error of the policy with the path of the key.
+func WithExtractors(find func(key string) (func(*http.Request) string, error)) Option {
 	return with(func(s *settings) { s.findExtractor = find })
 }
 

@@ -118,11 +118,14 @@ func TestPolicyField(t *testing.T) {
 }
 
 func TestExtractorsOfAFunction(t *testing.T) {
-	find := func(key string) func(*http.Request) string {
-		if !strings.HasPrefix(key, "{") {
-			return nil
+	find := func(key string) (func(*http.Request) string, error) {
+		switch {
+		case key == "{}":
+			return nil, errors.New("{} has no name")
+		case !strings.HasPrefix(key, "{"):
+			return nil, nil
 		}
-		return func(r *http.Request) string { return r.Header.Get(strings.Trim(key, "{}")) }
+		return func(r *http.Request) string { return r.Header.Get(strings.Trim(key, "{}")) }, nil
 	}
 	one := func(*http.Request) string { return "1" }
 	policy := `{"rules": [` + jsonRule("r", `["{K}", "{one}"]`, 1, `"match": {"{L}": "x"}`) + `]}`
@@ -131,10 +134,14 @@ func TestExtractorsOfAFunction(t *testing.T) {
 	s.granted(1, "K: 2", "L: x")
 	s.unlimited("L: x")
 	s.unlimited("K: 1")
-	const unknown = `rules[0].limit_keys[0] must be ip:address`
-	document := jsonRules("", jsonRule("r", `["k"]`, 1, ""))
+	document := jsonRules("", jsonRule("r", `["k", "{}"]`, 1, `"match": {"{}": "x"}`))
 	_, err := ParsePolicyFor([]byte(document), WithExtractors(find))
-	if err == nil || !strings.Contains(err.Error(), unknown) {
-		t.Error(err)
+	for _, want := range []string{
+		"rules[0].limit_keys[0] must be ip:address", "rules[0].limit_keys[1] {} has no name",
+		`rules[0].match["{}"] {} has no name`,
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %s", err, want)
+		}
 	}
 }
