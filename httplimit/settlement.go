@@ -29,7 +29,7 @@ type Settlement struct {
 
 // newSettlement returns the settlement of a granted request, or nil if it has none.
 func (c *call) newSettlement(observed bool) *Settlement {
-	adapts := observed && c.policy.adapts
+	adapts := observed && c.policy.adapts && CanForward(c.r)
 	if !c.policy.settles && !adapts {
 		return nil
 	}

@@ -63,7 +63,9 @@ func TestDelays(t *testing.T) {
 		}
 		p, log := inMemory(t, delaying, func(r *http.Request) (*http.Response, error) {
 			note("upstream " + r.URL.Path)
-			return httptest.NewRecorder().Result(), nil
+			answer := httptest.NewRecorder().Result()
+			answer.Request = r
+			return answer, nil
 		})
 		var pending sync.WaitGroup
 		send := func(ctx context.Context, path string) {
@@ -129,17 +131,15 @@ func (u unread) Read([]byte) (int, error) {
 // Without a connection to the upstream, an adaptive rate falls.
 func TestAdaptiveRateFallsWithoutUpstream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, _ := inMemory(t, `{"name": "r", "limit_keys": [], "algorithm_config": {"rps": 500,
-			"burst": 10, "adaptive": {"min": 20, "max": 2000, "target_p99": "200ms"}}}`,
-			func(*http.Request) (*http.Response, error) {
-				return nil, &net.OpError{Op: "dial", Err: errors.New("no connection")}
-			})
+		p, _ := inMemory(t, adaptive, func(*http.Request) (*http.Response, error) {
+			return nil, &net.OpError{Op: "dial", Err: errors.New("no connection")}
+		})
 		for range 400 {
 			time.Sleep(10 * time.Millisecond)
 			p.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
 		}
-		if l := p.Limiter.Stats()[0].Limit; float64(l.Tokens)/l.Per.Seconds() >= 100 {
-			t.Errorf("%v", l)
+		if rate := rateOf(p); rate >= 100 {
+			t.Errorf("the rate is %v", rate)
 		}
 	})
 }

@@ -49,7 +49,11 @@ func start(t *testing.T, policy string, upstream http.HandlerFunc, change ...fun
 	if err != nil {
 		t.Fatal(err)
 	}
-	front := httptest.NewServer(p)
+	front := httptest.NewUnstartedServer(p)
+	front.Config.Protocols = new(http.Protocols)
+	front.Config.Protocols.SetHTTP1(true)
+	front.Config.Protocols.SetUnencryptedHTTP2(true)
+	front.Start()
 	t.Cleanup(front.Close)
 	return p, front.URL, now
 }

@@ -103,6 +103,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p.dropListed(r.Header)
+	dropOtherUpgrades(r.Header)
 	p.dropMisreadable(r.Header)
 	if p.decide(rec, r) {
 		upstream := p.upstream

@@ -16,7 +16,7 @@ func (p *Proxy) check(r *http.Request) int {
 	case p.via.sent(r.Header):
 		p.errors.Error("loop: the upstream sends requests back to the proxy", "path", r.URL.Path)
 		return http.StatusLoopDetected
-	case !resolvePath(r):
+	case !httplimit.CanForward(r), !resolvePath(r):
 		return http.StatusBadRequest
 	}
 	return 0

@@ -58,7 +58,7 @@ func (rec *responseRecorder) modifyResponse(r *http.Response) error {
 	if r.StatusCode == http.StatusSwitchingProtocols { // the body is the connection
 		rec.settlement.ReadHeader(r.Header)
 	} else {
-		r.Body = &responseBody{r.Body, rec.proxy}
+		r.Body = &responseBody{r.Body, rec, r.Request.Context()}
 	}
 	if rec.hasLimiterFields() {
 		httplimit.DropFields(r.Header)

@@ -49,7 +49,10 @@ func TestThrottle(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		no := httplimit.Decision{Rule: "r"}
 		refuse := func() { (&responseRecorder{proxy: p, decision: no}).logAccess(r) }
-		fail := func() { p.upstreamFailed(httptest.NewRecorder(), r, io.EOF) }
+		fail := func() {
+			rec := &responseRecorder{ResponseWriter: httptest.NewRecorder(), proxy: p}
+			p.upstreamFailed(rec, r, io.EOF)
+		}
 		for _, flood := range []func(){refuse, fail} {
 			*c = countingHandler{Handler: c.Handler}
 			for range 1000 {

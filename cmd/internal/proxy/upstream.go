@@ -61,7 +61,6 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	}
 	p.via.add(r.Out.Header, r.In)
 	r.Out.Trailer = nil // it arrives after the decision, so the limiter has not seen it
-	dropOtherUpgrades(r.Out.Header)
 	trusted := p.Limiter.TrustsPeer(r.In)
 	for name := range r.Out.Header {
 		// Many upstreams read _ as -. Proxies do not write it, so the client did.
@@ -95,50 +94,74 @@ func dropOtherUpgrades(h http.Header) {
 	}
 }
 
-// upstreamFailed answers a request that the upstream did not answer.
+// upstreamFailed answers a request that the upstream did not answer. Only what no client can cause
+// counts as a failure of the upstream, for the metrics and for adaptive rules.
 func (p *Proxy) upstreamFailed(w http.ResponseWriter, r *http.Request, err error) {
-	rec, ok := w.(*responseRecorder)
-	if ok {
-		if rec.upgraded { // the client is gone
-			return
-		}
-		if status := rec.request.failure(); status != 0 {
-			http.Error(w, http.StatusText(status), status)
-			return
-		}
-	}
-	if errors.Is(err, context.Canceled) { // the client is gone, or the proxy stops
-		w.WriteHeader(statusClientGone)
+	rec := w.(*responseRecorder)
+	if rec.upgraded { // the client is gone
 		return
 	}
-	reason, status := metrics.Response, http.StatusBadGateway
+	if status := rec.clientFailure(r, err); status != 0 {
+		rec.settlement.Abandon()
+		http.Error(w, http.StatusText(status), status)
+		return
+	}
+	reason, status, counts := metrics.Response, http.StatusBadGateway, true
 	var op *net.OpError
 	var timeout interface{ Timeout() bool }
 	switch {
 	case errors.As(err, &op) && op.Op == "dial":
 		reason = metrics.Connect
-		if ok {
-			rec.settlement.Cancel() // the upstream has not worked on the request
-		}
+		rec.settlement.Cancel() // the upstream has not worked on the request
 	case errors.As(err, &timeout) && timeout.Timeout():
 		reason, status = metrics.Timeout, http.StatusGatewayTimeout
+	case rec.request.unread() || r.Header.Get("Upgrade") != "" || blamesClient(err):
+		// An upstream may close the connection because a body is too long or too slow. A WebSocket
+		// needs a connection of HTTP/1, which the upstream may not have.
+		counts = false
+		rec.settlement.Abandon()
 	}
-	p.Metrics.UpstreamError(reason)
+	if counts {
+		p.Metrics.UpstreamError(reason)
+	}
 	p.errors.Error("upstream", "method", r.Method, "path", r.URL.Path, "reason", string(reason),
 		"error", err)
 	http.Error(w, http.StatusText(status), status)
 }
 
-// responseBody is the body of the upstream's response. It counts the bodies that break off.
+// clientFailure returns the status for a client whose request could not be sent, and 0 if the
+// client has not failed.
+func (rec *responseRecorder) clientFailure(r *http.Request, err error) int {
+	switch status := rec.request.failure(); {
+	case status != 0:
+		return status
+	case r.Context().Err() != nil, errors.Is(err, context.Canceled): // or the proxy stops
+		return statusClientGone
+	case strings.HasSuffix(err.Error(), "request header list larger than peer's advertised limit"):
+		return http.StatusRequestHeaderFieldsTooLarge // an upstream of HTTP/2 states its limit
+	}
+	return 0
+}
+
+// blamesClient reports whether an upstream of HTTP/2 has ended a stream or a connection because it
+// does not accept a request. The errors of net/http have no types.
+func blamesClient(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "PROTOCOL_ERROR") || strings.Contains(text, "COMPRESSION_ERROR")
+}
+
+// responseBody is the body of the upstream's response. It counts the bodies that break off, unless
+// the client has left or has not sent all of its own body.
 type responseBody struct {
 	io.ReadCloser
-	proxy *Proxy
+	rec     *responseRecorder
+	context context.Context // of the request
 }
 
 func (b *responseBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, context.Canceled) {
-		b.proxy.Metrics.UpstreamError(metrics.Response)
+	if err != nil && !errors.Is(err, io.EOF) && b.context.Err() == nil && !b.rec.request.unread() {
+		b.rec.proxy.Metrics.UpstreamError(metrics.Response)
 	}
 	return n, err
 }

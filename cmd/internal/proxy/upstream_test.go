@@ -116,9 +116,13 @@ func TestUpstreamErrors(t *testing.T) {
 		&url.Error{Op: "Get", Err: timeout{}}: http.StatusGatewayTimeout,
 		errors.New("malformed HTTP response"): http.StatusBadGateway,
 		context.Canceled:                      statusClientGone,
+		// A Go server says so if one field of a header is longer than a header may be.
+		errors.New("http2: server sent GOAWAY and closed the connection; LastStreamID=1, " +
+			"ErrCode=COMPRESSION_ERROR"): http.StatusBadGateway,
 	} {
 		w := httptest.NewRecorder()
-		p.upstreamFailed(w, httptest.NewRequest(http.MethodGet, "/", nil), err)
+		rec := &responseRecorder{ResponseWriter: w, proxy: p}
+		p.upstreamFailed(rec, httptest.NewRequest(http.MethodGet, "/", nil), err)
 		if w.Code != want {
 			t.Errorf("%v: %d, want %d", err, w.Code, want)
 		}

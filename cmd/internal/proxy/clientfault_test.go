@@ -1,0 +1,190 @@
+package proxy
+
+import (
+	"crypto/tls"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+)
+
+// adaptive is a policy whose rate falls from 500 a second if the upstream fails.
+const adaptive = `{"name": "r", "limit_keys": [], "algorithm_config": {"rps": 500, "burst": 10,
+	"adaptive": {"min": 20, "max": 2000, "target_p99": "200ms"}}}`
+
+const preface2 = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+// over2 is a request of HTTP/2 with a method, host and path, and then names and values of fields.
+func over2(method, host, path string, fields ...string) string {
+	var block []byte
+	fields = append([]string{":method", method, ":authority", host, ":path", path, ":scheme", "http"},
+		fields...)
+	for i := 0; i < len(fields); i += 2 {
+		block = append(append(block, 0, byte(len(fields[i]))), fields[i]...) // a literal of HPACK
+		block = append(append(block, byte(len(fields[i+1]))), fields[i+1]...)
+	}
+	const headers, endStreamAndHeaders, settings = 1, 5, 4
+	text := append([]byte(preface2), frame(settings, 0, 0, nil)...)
+	return string(append(text, frame(headers, endStreamAndHeaders, 1, block)...))
+}
+
+func frame(kind, flags byte, stream uint32, payload []byte) []byte {
+	head := binary.BigEndian.AppendUint32(nil, uint32(len(payload))<<8|uint32(kind))
+	head = binary.BigEndian.AppendUint32(append(head, flags), stream)
+	return append(head, payload...)
+}
+
+// status reads the status of the first response on a connection. In HTTP/2 it may be "reset".
+func status(t *testing.T, c rawConn, isHTTP2 bool) string {
+	t.Helper()
+	read := func(n uint32) []byte {
+		b := make([]byte, n)
+		if _, err := io.ReadFull(c, b); err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	if !isHTTP2 {
+		return string(read(uint32(len("HTTP/1.1 400")))[len("HTTP/1.1 "):])
+	}
+	for {
+		head := read(9)
+		payload := read(binary.BigEndian.Uint32(head) >> 8)
+		switch {
+		case head[3] == 1 && payload[0] == 0x8c: // in the static table of HPACK
+			return "400"
+		case head[3] == 1:
+			return fmt.Sprintf("%x", payload)
+		case head[3] == 3:
+			return "reset"
+		}
+	}
+}
+
+// attack sends a request again and again, and the rest after the status of the response. It checks
+// the status, and that nothing counts as a failure of the upstream.
+func attack(t *testing.T, upstream http.HandlerFunc, request, rest, want string,
+	change ...func(*Config)) {
+	t.Helper()
+	p, url, now := start(t, adaptive, upstream, change...)
+	p.upstream.Transport.(*http.Transport).TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
+	isHTTP2 := strings.HasPrefix(request, preface2)
+	for range 60 {
+		now.Advance(50 * time.Millisecond)
+		c := connect(t, url, "")
+		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+		if !isHTTP2 {
+			request = strings.ReplaceAll(strings.ReplaceAll(request, "\r", ""), "\n", "\r\n")
+		}
+		go func() { _, _ = io.WriteString(c.Conn, request) }()
+		if got := status(t, c, isHTTP2); got != want {
+			t.Fatalf("%.200q: %s, want %s", request, got, want)
+		}
+		if rest != "" {
+			_, _ = io.WriteString(c.Conn, rest)
+			_ = c.Conn.(*net.TCPConn).CloseWrite()
+			_, _ = io.Copy(io.Discard, c)
+		}
+		c.Close()
+	}
+	if rate := rateOf(p); rate != 500 {
+		t.Errorf("%.200q: the rate is %v", request, rate)
+	}
+	for line := range strings.Lines(scrape(t, p)) {
+		if strings.HasPrefix(line, "tb_upstream_errors_total") && !strings.HasSuffix(line, " 0\n") {
+			t.Errorf("%.200q: %s", request, line)
+		}
+	}
+}
+
+func rateOf(p *Proxy) float64 {
+	l := p.Limiter.Stats()[0].Limit
+	return float64(l.Tokens) / l.Per.Seconds()
+}
+
+// Whatever a client sends is not a failure of the upstream, and lowers no adaptive rate. The
+// requests are what the checks of the transports of net/http reject, and of its servers.
+func TestNoRequestIsAFailureOfTheUpstream(t *testing.T) {
+	for _, c := range []struct{ request, want string }{
+		{over2("GET /x", "h.test", "/"), "400"},
+		{over2("G\u00c9T", "h.test", "/"), "400"},
+		{over2("GET\t", "h.test", "/"), "400"},
+		{over2("G:T", "h.test", "/"), "400"},
+		{over2("", "h.test", "/"), "reset"},
+		{over2("GET", "h.test/v1", "/"), "400"},
+		{over2("GET", "h test", "/"), "400"},
+		{over2("GET", "xn--\u00fc.test", "/"), "400"},
+		{over2("GET", "h.test\\", "/"), "400"},
+		{over2("GET", "", "/", "host", "h.test/v1"), "400"},
+		{over2("GET", "[fe80::1%25x]", "/"), "400"},
+		{over2("GET", "u@h.test", "/"), "reset"},
+		{over2("GET", "h.test", "/?a b"), "400"},
+		{over2("GET", "h.test", "/?x HTTP/1.1"), "400"},
+		{over2("GET", "h.test", "x"), "reset"},
+		{over2("GET", "h.test", "/\x7f"), "reset"},
+		{over2("GET", "h.test", "/", "x", "a\nb"), "reset"},
+		{over2("GET", "h.test", "/", "x y", "a"), "reset"},
+		{over2("GET", "h.test", "/", "upgrade", "websocket"), "400"},
+		{over2("CONNECT", "h.test", "/", ":protocol", "websocket"), "reset"},
+		{"GET http://h\"x/ HTTP/1.1\nHost: h\n\n", "400"},
+		{"GET http://xn--\u00fc/ HTTP/1.1\nHost: h\n\n", "400"},
+		{"GET / HTTP/1.1\nHost: h\nConnection: Upgrade\nUpgrade: \u00fc\n\n", "404"},
+		{"POST / HTTP/1.1\nHost: h\nTransfer-Encoding: chunked\nTrailer: X Y\n\n0\nX: \u00fc\n\n", "404"},
+		{"POST / HTTP/1.1\nHost: h\nTransfer-Encoding: chunked\n\nx\n", "400"},
+	} {
+		attack(t, http.NotFound, c.request, "", c.want)
+	}
+}
+
+// A body that ends early, after the upstream has begun to answer.
+func TestBodyThatBreaksOffIsNoFailureOfTheUpstream(t *testing.T) {
+	echo := func(w http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(w)
+		_ = control.EnableFullDuplex()
+		_ = control.Flush()
+		_, _ = io.Copy(w, r.Body)
+	}
+	attack(t, echo, "POST / HTTP/1.1\nHost: h\nTransfer-Encoding: chunked\n\n1\na\n", "x\r\n", "200")
+	attack(t, echo, "POST / HTTP/1.1\nHost: h\nContent-Length: 9\n\nx", "y", "200")
+}
+
+// An upstream may close the connection because it does not want a body or a WebSocket.
+func TestRefusalToReadIsNoFailureOfTheUpstream(t *testing.T) {
+	refuse := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+	long := strings.Repeat("x", 32<<20)
+	attack(t, refuse, "POST / HTTP/1.1\nHost: h\nContent-Length: 99999999\n\n"+long, "", "502")
+	attack(t, refuse, "GET / HTTP/1.1\nHost: h\nConnection: Upgrade\nUpgrade: websocket\n\n", "", "502")
+}
+
+// An upstream of HTTP/2 states how long the header of a request may be.
+func TestLongHeaderIsNoFailureOfTheUpstream(t *testing.T) {
+	upstream := httptest.NewUnstartedServer(http.NotFoundHandler())
+	upstream.EnableHTTP2, upstream.Config.MaxHeaderBytes = true, 10_000
+	upstream.StartTLS()
+	t.Cleanup(upstream.Close)
+	over := func(c *Config) { c.Upstream, _ = url.Parse(upstream.URL) }
+	field := "X: " + strings.Repeat("x", 1000) + "\n"
+	attack(t, nil, "GET / HTTP/1.1\nHost: h\n"+strings.Repeat(field, 20)+"\n", "", "431", over)
+}
+
+// An upstream that breaks off without an answer has failed.
+func TestBreakingOffIsAFailureOfTheUpstream(t *testing.T) {
+	p, url, now := start(t, adaptive, func(http.ResponseWriter, *http.Request) {
+		panic(http.ErrAbortHandler)
+	})
+	for range 60 {
+		now.Advance(50 * time.Millisecond)
+		if r, _ := get(t, url); r.StatusCode != http.StatusBadGateway {
+			t.Fatal(r.Status)
+		}
+	}
+	if rate := rateOf(p); rate >= 250 {
+		t.Errorf("the rate is %v", rate)
+	}
+}

@@ -1,0 +1,25 @@
+package httplimit
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/seed-181794aa/ratelimit/internal/hostname"
+)
+
+// CanForward reports whether an HTTP client can send a request on as it is. A server of net/http
+// accepts more over HTTP/2: a method that is no token, a host with a slash, and a query with a
+// space. A proxy must answer such a request with 400 before it asks a Limiter. Otherwise its
+// transport fails, or sends another host than the rules have judged. Adaptive rules do not observe
+// the response to such a request, so that no client lowers their rate with it.
+func CanForward(r *http.Request) bool {
+	return !strings.ContainsFunc(r.Method, isNoTokenChar) &&
+		(r.Host == "" || hostname.IsValid(r.Host)) &&
+		!strings.Contains(r.URL.RawQuery, " ")
+}
+
+// isNoTokenChar reports whether a token of HTTP cannot have a character (RFC 9110, 5.6.2).
+func isNoTokenChar(c rune) bool {
+	isLetter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+	return !isLetter && (c < '0' || c > '9') && !strings.ContainsRune("!#$%&'*+-.^_`|~", c)
+}
