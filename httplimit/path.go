@@ -5,16 +5,17 @@ import (
 	"strings"
 )
 
-// ResolvePath returns the path of a request as selectors compare it, and as a proxy must forward
-// it so that an upstream cannot read another one: Path and RawPath of a URL. Empty segments and
-// dot segments, also as %2e, are resolved. A path without any stays as it is, an encoded slash
-// included.
+// ResolvePath returns the path of a request as selectors compare it, but with the parameters of its
+// segments, and as a proxy must forward it so that an upstream cannot read another one: Path and
+// RawPath of a URL. Empty segments and dot segments, also as %2e, are resolved. A path without any
+// stays as it is, an encoded slash included.
 //
 // It reports false if servers disagree about the path, so that the request must be refused. The
 // path then has a NUL, a dot segment beside an encoded slash or a backslash, as in /v1/..%2fx, a
-// dot segment with parameters, as in /..;/, or parameters without a name before the last segment,
-// as in /;a/v1. It also reports false for a URL without a path of its own: x:http://h/v1/x has all
-// of it in Opaque, which net/http sends in place of the path.
+// dot segment with parameters, as in /..;/, or before the last segment parameters without a name or
+// with an encoded slash or a backslash, as in /;a/v1 and /v1;a%2fb/x. It also reports false for a
+// URL without a path of its own: x:http://h/v1/x has all of it in Opaque, which net/http sends in
+// place of the path.
 func ResolvePath(u *url.URL) (path, rawPath string, ok bool) {
 	if u.Opaque != "" {
 		return "", "", false
@@ -85,11 +86,25 @@ func isAmbiguous(segment string, last bool) bool {
 		switch isDots := name == "." || name == ".."; {
 		case isDots && (hasParameters || len(parts) > 1 || part != segment):
 			return true
-		case name == "" && hasParameters && (!last || i < len(parts)-1):
+		case hasParameters && name == "" && (!last || i < len(parts)-1),
+			hasParameters && !last && i < len(parts)-1:
 			return true
 		}
 	}
 	return false
+}
+
+// withoutParameters returns a decoded path without the parameters of the segments before the last
+// one, because some servers cut them off.
+func withoutParameters(p string) string {
+	if strings.IndexByte(p, ';') < 0 {
+		return p
+	}
+	segments := strings.Split(p, "/")
+	for i, s := range segments[:len(segments)-1] {
+		segments[i], _, _ = strings.Cut(s, ";")
+	}
+	return strings.Join(segments, "/")
 }
 
 func isSlash(r rune) bool { return r == '/' || r == '\\' }

@@ -53,6 +53,10 @@ func TestResolvePath(t *testing.T) {
 		"/.;/v1":               "",
 		"/;a/v1":               "",
 		"/x/y%2f..;a/v1":       "",
+		"/v1;a%2fb/x":          "",
+		"/v1%3b%5cb/x":         "",
+		"/v1;a%2fb":            "/v1;a%2fb",
+		"/x%2fv1;a/y":          "/x%2fv1;a/y",
 		"/v1/\u2024\u2024/x":   "/v1/%E2%80%A4%E2%80%A4/x", // not ASCII dots
 		"http://h.test//v1/x?": "/v1/x",
 		"http://h.test":        "/",
@@ -87,6 +91,7 @@ func TestSelectorsTakeEncodedSlashesAsSlashes(t *testing.T) {
 	s := Selector{PathPrefix: "/v1/"}.normalize(false)
 	for _, target := range []string{
 		"/v1%2fx", "/v1%5cx", `/v1\x`, "/%76%31/x", "/%2fv1/x", "/v1%2f%2fx", "/%5c%2Fv1/x",
+		"/v1%3Ba=b/x", "/v1;a%2fb", "/v1;a%3db%5cx", "/v1%2f;x", `/v1;a\x`,
 	} {
 		u, err := url.Parse(target)
 		if err != nil {

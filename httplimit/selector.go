@@ -50,11 +50,11 @@ func (s *Selector) picks(r *http.Request, foldPaths bool) (picked, ambiguous boo
 		s.PathPrefix != "" && strings.HasPrefix(p, s.PathPrefix)), !ok
 }
 
-// comparedPath returns the resolved path with backslashes and encoded slashes as slashes, and
-// several slashes as one, because some servers take them so.
+// comparedPath returns the resolved path with backslashes and encoded slashes as slashes, several
+// slashes as one, and parameters only in its last segment, because some servers take them so.
 func comparedPath(u *url.URL) (string, bool) {
 	p, _, ok := ResolvePath(u)
-	if p = slashed(p); strings.Contains(p, "//") {
+	if p = withoutParameters(slashed(p)); strings.Contains(p, "//") {
 		p = resolved(p)
 	}
 	return p, ok

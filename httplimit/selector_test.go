@@ -38,6 +38,18 @@ func TestSelectorPicksPaths(t *testing.T) {
 		{Selector{PathPrefix: "/v1"}, "/v1/.", true},
 		{Selector{PathPrefix: "/v1"}, "v1/x", true},
 		{Selector{PathExact: "/v1"}, "/../v1", true},
+		// Parameters before the last segment.
+		{Selector{PathPrefix: "/v1/"}, "/v1;a=b/x", true},
+		{Selector{PathPrefix: "/v1/"}, "/v1;a=b/", true},
+		{Selector{PathPrefix: "/v1/"}, "/v1;/x", true},
+		{Selector{PathPrefix: "/v1/"}, "/v1;a=b;c/x;d", true},
+		{Selector{PathPrefix: "/v1/x"}, "/v1;a/x;b//y", true},
+		{Selector{PathPrefix: "/v1/"}, "/y;a/../v1;b/x", true},
+		{Selector{PathPrefix: "/v1/"}, "/v1;a", false},
+		{Selector{PathPrefix: "/v1/"}, "/v10;a/x", false},
+		{Selector{PathExact: "/v1/x"}, "/v1;a/x", true},
+		{Selector{PathExact: "/v1/x"}, "/v1;a/x;b", false},
+		{Selector{PathExact: "/v1/x;b"}, "/v1;a/x;b", true},
 	} {
 		s := c.selector.normalize(false)
 		if got, _ := s.picks(&http.Request{URL: &url.URL{Path: c.path}}, false); got != c.want {
