@@ -78,7 +78,7 @@ var serverFamilies = []family[redis.Stats]{
 	gauge("tb_redis_commands_in_flight", "Commands that are under way now.",
 		func(s *redis.Stats) float64 { return float64(s.InFlight) }),
 	counter("tb_redis_script_loads_total",
-		"Commands that found a server without the script, as after its start or a failover.",
+		"Commands that found a server without the script, as after its restart or a failover.",
 		func(s *redis.Stats) float64 { return float64(s.Loaded) }),
 	counter("tb_redis_stale_commands_total",
 		"Commands that reached the server after their deadline, and took nothing.",

@@ -133,7 +133,7 @@ func TestErrorsNameTheirCause(t *testing.T) {
 		{CauseOutOfMemory, [][]string{{"CONFIG", "SET", "maxmemory", "1"}}},
 		{CauseReadOnly, [][]string{{"REPLICAOF", "127.0.0.1", "1"}}},
 		{CauseReadOnly, [][]string{{"CONFIG", "SET", "min-replicas-to-write", "1"}}},
-		{CauseForbidden, [][]string{{"ACL", "SETUSER", "default", "-evalsha"}}},
+		{CauseForbidden, [][]string{{"ACL", "SETUSER", "default", "-eval"}}},
 		{CauseForbidden, [][]string{{"ACL", "SETUSER", "default", "resetkeys", "~other:*"}}},
 		{CauseCluster, [][]string{{"CLUSTER", "RESET"}}},
 	} {

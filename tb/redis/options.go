@@ -53,8 +53,8 @@ func WithTag(tag func(key string) string) Option {
 }
 
 // WithTimeout sets the longest time that a call takes, at least 1 ms. The default is 50 ms, for a
-// server up to 20 ms away: a call may take two round trips, one of which it waits for another call
-// on its key. The deadline of a call's context ends the call too.
+// server up to 20 ms away: a call may take two round trips, one of which it waits for another call.
+// A call that has to connect takes more. The deadline of a call's context ends the call too.
 func WithTimeout(d time.Duration) Option {
 	if d < time.Millisecond {
 		return Option{wrong: &tb.ConfigError{Field: "WithTimeout", Value: d, Range: "at least 1ms"}}

@@ -24,10 +24,12 @@ func newScript(text string) *script {
 	return &script{text, hex.EncodeToString(sum[:])}
 }
 
-// run runs the script on keys. A server that has never seen the script, or has lost it, gets its
-// text. ctx ends for a lone call only, because the client may forget a command that is still in its
-// queue then.
-func (l *shared) run(ctx context.Context, names []string, argument []byte) (reply, *Error) {
+// run runs the script on keys. A server that has not replied yet, or has lost the script, gets its
+// text. So the first call takes one round trip. ctx ends for a lone call only, because the client
+// may forget a command that is still in its queue then.
+func (l *shared) run(
+	ctx context.Context, o *offset, names []string, argument []byte,
+) (reply, *Error) {
 	c := l.client
 	n, arg := int64(len(names)), string(argument)
 	build := c.B()
@@ -39,10 +41,17 @@ func (l *shared) run(ctx context.Context, names []string, argument []byte) (repl
 	l.inFlight.Add(1)
 	defer l.inFlight.Add(-1)
 	l.commands.Add(1)
-	result := c.Do(ctx, build.Evalsha().Sha1(l.script.sha).Numkeys(n).Key(names...).Arg(arg).Build())
-	if e, ok := rueidis.IsRedisErr(result.Error()); ok && e.IsNoScript() {
-		l.commands.Add(1)
-		l.loaded.Add(1)
+	var result rueidis.RedisResult
+	known := o.isKnown()
+	if known {
+		result = c.Do(ctx, build.Evalsha().Sha1(l.script.sha).Numkeys(n).Key(names...).Arg(arg).Build())
+		if e, ok := rueidis.IsRedisErr(result.Error()); ok && e.IsNoScript() {
+			l.commands.Add(1)
+			l.loaded.Add(1)
+			known = false
+		}
+	}
+	if !known {
 		result = c.Do(ctx, build.Eval().Script(l.script.text).Numkeys(n).Key(names...).Arg(arg).Build())
 	}
 	text, err := result.ToString()

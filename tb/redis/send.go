@@ -30,9 +30,8 @@ type entry struct {
 
 // send sends a batch. It never repeats a command that the server may have executed. The server
 // ignores items whose deadline, by its clock, has passed. If their callers still wait, a clock was
-// set, or this is the first command, and the second one knows the server's clock better. While a
-// cluster moves a slot, it executes nothing on several keys of which only some have moved. Then
-// send tries again every millisecond.
+// set, and the second command knows it better. While a cluster moves a slot, it executes nothing on
+// several keys of which only some have moved. Then send tries again every millisecond.
 func (l *shared) send(ctx context.Context, b *batch) {
 	n := b.queues[0].node
 	for stale := 0; stale < 2; {
@@ -96,7 +95,7 @@ func (l *shared) command(ctx context.Context, b *batch, o *offset) (reply, *Erro
 			p := &c.parts[e.part]
 			if e.part == 0 {
 				if c.late = noDeadline; !p.items[0].corrects() {
-					c.late = o.server(c.deadline)
+					c.late = o.deadline(c.deadline)
 				}
 			}
 			for j := range p.items {
@@ -112,7 +111,7 @@ func (l *shared) command(ctx context.Context, b *batch, o *offset) (reply, *Erro
 		}
 		e.sight.resets = resets.Load()
 	}
-	return l.run(ctx, b.names, b.argument)
+	return l.run(ctx, o, b.names, b.argument)
 }
 
 // deliver decides the calls that were in time, from the buckets before them. It reports whether

@@ -50,11 +50,11 @@ type ServerStats struct {
 
 	// Commands counts the commands that were sent.
 	Commands uint64
-	// Loaded counts the commands that found a server without the script: after its start, a failover
+	// Loaded counts the commands that found a server without the script: after a failover, its restart
 	// or SCRIPT FLUSH.
 	Loaded uint64
 	// Stale counts the commands that reached the server after all their deadlines by its clock, and
-	// took nothing. The first command counts too: it learns the server's clock.
+	// took nothing.
 	Stale uint64
 	// InFlight is the number of commands under way now, at most 256 of a limiter.
 	InFlight int

@@ -14,9 +14,10 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// ParseAddress returns the options of a client for limiters: without a cache of its own, and with a
-// write timeout of a second unless the URL has another. An address is host:port or a URL of
-// [rueidis.ParseURL], which may name a certificate of the client: docs/redis.md has the forms.
+// ParseAddress returns the options of a client for limiters: without a cache of its own, with one
+// connection to a server, and with a write timeout of a second unless the URL has another. An
+// address is host:port or a URL of [rueidis.ParseURL], which may name a certificate of the client:
+// docs/redis.md has the forms.
 //
 // [NewClient] makes a client from the options. The files of a certificate are in PEM, and are read
 // for each connection, so they can be replaced. The error of ParseAddress does not have the
@@ -46,6 +47,7 @@ func ParseAddress(address string) (rueidis.ClientOption, error) {
 		return rueidis.ClientOption{}, fmt.Errorf("%q: %w", u.Redacted(), err)
 	}
 	o.DisableCache = true
+	o.PipelineMultiplex = -1 // one connection, so that no call waits for a further one
 	o.ForceSingleClient = len(o.InitAddress) == 1 && o.Sentinel.MasterSet == ""
 	o.ConnWriteTimeout = cmp.Or(o.ConnWriteTimeout, time.Second)
 	return o, nil

@@ -1,9 +1,13 @@
 package redis
 
 import (
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/seed-181794aa/ratelimit/internal/redistest"
 )
 
 func TestParseAddress(t *testing.T) {
@@ -51,5 +55,35 @@ func TestParseAddress(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sec") {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+}
+
+// A process connects before its first calls, and each of them is one command: also the one that
+// brings the script, and learns the server's clock.
+func TestFirstCallsAreOneTrip(t *testing.T) {
+	s := redistest.Start(t)
+	o, err := ParseAddress(s.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := NewClient(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	operator := dial(t, s)
+	before := connections(t, operator)
+	l := newLimiter(t, c, slow)
+	decide(t, l, "first", ByServer)
+	if s := l.Stats(); s.Commands != 1 {
+		t.Errorf("Stats: %+v", s)
+	}
+	var all sync.WaitGroup
+	for i := range 64 {
+		all.Go(func() { decide(t, l, strconv.Itoa(i), ByServer) })
+	}
+	all.Wait()
+	if n := connections(t, operator) - before; n > 0 {
+		t.Errorf("%d connections in the time of calls", n)
 	}
 }

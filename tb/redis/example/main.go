@@ -55,6 +55,7 @@ func newClient(address string) (rueidis.Client, error) {
 		InitAddress:       []string{address},
 		DisableCache:      true,
 		ForceSingleClient: true,
+		PipelineMultiplex: -1,                     // no call waits for a further connection
 		ConnWriteTimeout:  250 * time.Millisecond, // a silent connection is lost within 0.75 s
 		Dialer:            net.Dialer{Timeout: 500 * time.Millisecond, KeepAlive: 250 * time.Millisecond},
 	})
