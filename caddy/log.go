@@ -1,9 +1,12 @@
 package tokenbucket
 
 import (
+	"context"
+	"log/slog"
 	"net/http"
 	"time"
 
+	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -30,14 +33,40 @@ func shadow(r *http.Request, e httplimit.Event) {
 	}
 }
 
-// failed is Hooks.Error.
-func failed(r *http.Request, e httplimit.Event) {
-	a := e.Writer.(*answer)
+// failed is Hooks.Error. The store logs the outage.
+func failed(_ *http.Request, e httplimit.Event) {
 	if !e.Shadow {
-		a.event = e
+		e.Writer.(*answer).event = e
 	}
-	a.log(zap.ErrorLevel, r, "could not decide", e, zap.Error(e.Err))
 }
+
+// outages is the handler of the log of a store. It writes to the log that Caddy has when a record
+// comes, because a store outlives the configuration that has opened it.
+type outages struct{ limiter string }
+
+// Handle implements slog.Handler.
+func (o outages) Handle(_ context.Context, r slog.Record) error {
+	fields := []zap.Field{zap.String("limiter", o.limiter)}
+	r.Attrs(func(a slog.Attr) bool {
+		fields = append(fields, zap.Any(a.Key, a.Value.Any()))
+		return true
+	})
+	level := zap.InfoLevel
+	if r.Level >= slog.LevelWarn {
+		level = zap.WarnLevel
+	}
+	caddy.Log().Named("token_bucket").Log(level, r.Message, fields...)
+	return nil
+}
+
+// Enabled implements slog.Handler.
+func (outages) Enabled(context.Context, slog.Level) bool { return true }
+
+// WithAttrs implements slog.Handler. A store adds no attributes.
+func (o outages) WithAttrs([]slog.Attr) slog.Handler { return o }
+
+// WithGroup implements slog.Handler.
+func (o outages) WithGroup(string) slog.Handler { return o }
 
 // log logs an event. The rule is part of the message, because App.events is sampled by messages.
 func (a *answer) log(

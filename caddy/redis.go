@@ -3,6 +3,7 @@ package tokenbucket
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"runtime"
 	"time"
@@ -52,7 +53,8 @@ func (c *Redis) open(name string) (*redis.Store, error) {
 		return nil, err
 	}
 	s, err := redis.NewStore(client, redis.WithPrefix("caddy:"+url.QueryEscape(name)+":"),
-		redis.WithTimeout(cmp.Or(time.Duration(c.Timeout), defaultRedisTimeout)))
+		redis.WithTimeout(cmp.Or(time.Duration(c.Timeout), defaultRedisTimeout)),
+		redis.WithLogger(slog.New(outages{name})))
 	if err != nil {
 		client.Close()
 		return nil, err

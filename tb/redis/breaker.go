@@ -112,22 +112,21 @@ func (b *breaker) leave(opened uint64) {
 }
 
 // observe takes in what was seen of the server by a command, or by a call that has timed out, which
-// began at a time. It returns the state before and after. What began before the last failure was
-// seen shows nothing new: a server that stops for a moment fails all that is under way, once.
-func (b *breaker) observe(began int64, e *Error, now int64) (before, after BreakerState) {
+// began at a time. What began before the last failure was seen shows nothing new: a server that
+// stops for a moment fails all that is under way, once.
+func (b *breaker) observe(began int64, e *Error, now int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	before = b.state
-	if began >= b.since {
-		switch e.health() {
-		case healthy:
-			b.succeed()
-		case failed:
-			b.since = now
-			b.fail(e, now)
-		}
+	if began < b.since {
+		return
 	}
-	return before, b.state
+	switch e.health() {
+	case healthy:
+		b.succeed()
+	case failed:
+		b.since = now
+		b.fail(e, now)
+	}
 }
 
 // succeed is called with the lock held.
@@ -174,17 +173,10 @@ func (b *breaker) stats() (BreakerState, uint64) {
 	return b.state, b.opened
 }
 
-// observe tells the breaker of n what was seen, and logs its changes.
-func (l *shared) observe(n *node, began int64, e *Error) {
+// observe tells the breaker of n what was seen.
+func (k *link) observe(n *node, began int64, e *Error) {
 	if e.health() == failed {
-		l.failed.Store(l.local())
+		k.failed.Store(k.local())
 	}
-	before, after := n.breaker.observe(began, e, l.local())
-	switch {
-	case l.logger == nil:
-	case before == BreakerClosed && after == BreakerOpen:
-		l.logger.Warn("tb/redis: the failure policy decides", "policy", l.policy, "error", e)
-	case before == BreakerRecovering && after == BreakerClosed:
-		l.logger.Info("tb/redis: the server decides again", "policy", l.policy)
-	}
+	n.breaker.observe(began, e, k.local())
 }

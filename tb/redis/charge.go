@@ -108,7 +108,7 @@ func (c *Charge) Cancel() {
 		l.counts.cancellations.Add(1)
 	}
 	_, err := l.call(context.Background(), c.layout, c.key, it)
-	_ = l.counts.failed(err)
+	_ = l.undecided(err)
 }
 
 // Settle replaces the cost of the last Take by the actual cost, as Settle of a reservation does.
@@ -129,7 +129,7 @@ func (c *Charge) Settle(actual float64) error {
 	if err == nil && it.kind == kindCharge {
 		l.counts.unpaid.Add(it.units-m.apply(&s, &it).units, m.scale)
 	}
-	return l.counts.failed(err)
+	return l.undecided(err)
 }
 
 // Failure returns why the failure policy made the last decision, or nil if the server did.

@@ -171,7 +171,7 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 	}
 	_, err := l.call(ctx, l.layout.Load(), key, item{kind: kindReset})
 	l.leases.forget(key) // after the reset, because a command before it may bring a lease
-	return l.counts.failed(err)
+	return l.undecided(err)
 }
 
 // Close gives back what the leases have left, and makes all further calls fail with ErrClosed. It
@@ -254,5 +254,5 @@ func (l *shared) look(ctx context.Context, m *layout, key string, it item) (stat
 		return s, nil
 	}
 	s, err := l.call(ctx, m, key, item{kind: kindLook, units: it.units})
-	return s, l.counts.failed(err)
+	return s, l.undecided(err)
 }

@@ -34,6 +34,7 @@ type link struct {
 	start  time.Time    // of local times
 	nodes  [ranges]node // without a cluster, only the first one
 	failed atomic.Int64 // the local time of the last failure, or 0
+	outage outage
 
 	commands, loaded, stale atomic.Uint64
 	inFlight                atomic.Int64

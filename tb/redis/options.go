@@ -26,8 +26,7 @@ type settings struct {
 	denial  time.Duration // the longest time for which a refusal is remembered
 	*link
 
-	onDegraded func(key string, o Outcome) // may be nil
-	logger     *slog.Logger                // may be nil
+	logger *slog.Logger // may be nil
 }
 
 // WithPrefix sets the text before the keys in Redis. The default is "tb:". A prefix must not
@@ -112,14 +111,11 @@ func WithPolicy(p Policy) Option {
 	return Option{set: func(s *settings) { s.policy = p }}
 }
 
-// OnDegraded sets a function that is called after each decision of the failure policy, except on
-// Peek of a charge, in the goroutine of the caller. It must be safe for concurrent use.
-func OnDegraded(f func(key string, o Outcome)) Option {
-	return Option{set: func(s *settings) { s.onDegraded = f }}
-}
-
-// WithLogger sets a logger that records when a closed breaker opens, as a warning with the cause,
-// and when it is closed again. It records nothing of a single call.
+// WithLogger sets a logger that has two records of an outage: of its first call that the server
+// does not decide, as a warning with the error, and of its end, with its length and the number of
+// such calls. It has ended when the server decides a call, has decided all calls for a second, and
+// no breaker is open. A call whose context was cancelled makes no outage. The limiters of a Store
+// have one in common. The default is none.
 func WithLogger(l *slog.Logger) Option {
 	return Option{set: func(s *settings) { s.logger = l }}
 }

@@ -82,15 +82,12 @@ func (l *Limiter) degrade(
 	ctx context.Context, m *layout, key string, units uint64, err error, r *result,
 ) error {
 	var e *Error // not of r, which would be allocated
-	decides := errors.As(l.counts.failed(err), &e) && l.policy != Fail
+	decides := errors.As(l.undecided(err), &e) && l.policy != Fail
 	if r.Failure = e; !decides { // or closed
 		return err
 	}
 	r.Decision, r.By = l.fallback(ctx, m, key, units, e.Cause, false), ByPolicy
 	l.counts.decided(r.Outcome)
-	if l.onDegraded != nil {
-		l.onDegraded(key, r.Outcome)
-	}
 	return nil
 }
 

@@ -1,10 +1,8 @@
 package redis
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"log/slog"
 	"math"
 	"strconv"
 	"strings"
@@ -38,21 +36,12 @@ func TestPolicyDecidesWithoutAnError(t *testing.T) {
 		{LocalShare(3), granted(0), later, later, never}, // 3 tokens of 10
 	} {
 		t.Run(tt.policy.String(), func(t *testing.T) {
-			var hooked []Outcome
-			l := newDegraded(t, slow, WithPolicy(tt.policy), OnDegraded(func(key string, o Outcome) {
-				if key != "a" {
-					t.Errorf("key %q", key)
-				}
-				hooked = append(hooked, o)
-			}))
+			l := newDegraded(t, slow, WithPolicy(tt.policy))
 			for i, want := range []tb.Decision{tt.three, tt.four, tt.ten, tt.more} {
 				n := []float64{3, 4, 10, 11}[i]
 				o, err := l.Decide(t.Context(), "a", n)
 				if err != nil || o.Decision != want || o.By != ByPolicy || o.Failure == nil {
 					t.Errorf("%v tokens: %+v, %v, want %+v", n, o, err, want)
-				}
-				if last := hooked[len(hooked)-1]; last != o {
-					t.Errorf("the hook has %+v, want %+v", last, o)
 				}
 			}
 			if d, err := l.AllowN(t.Context(), "a", 11); err != nil || d != never {
@@ -164,38 +153,5 @@ func TestSharesAreNeverAboveTheLimit(t *testing.T) {
 				t.Errorf("%d shares of %+v are %+v each", n, limit, got)
 			}
 		}
-	}
-}
-
-// The log has two records for an outage, however many calls it concerns.
-func TestLogOfAnOutage(t *testing.T) {
-	var log bytes.Buffer
-	text := slog.NewTextHandler(&log, &slog.HandlerOptions{
-		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-			if a.Key == slog.TimeKey {
-				return slog.Attr{}
-			}
-			return a
-		},
-	})
-	l := newLimiter(t, dial(t, redistest.Start(t)), slow, WithLogger(slog.New(text)))
-	script := l.script
-	l.script = newScript("return redis.error_reply('test')")
-	for range 2 * failuresInARow {
-		l.nodes[0].breaker.probe = 0 // the calls beyond the first five are probes
-		_ = failure(t.Context(), t, l, "a")
-	}
-	l.script = script
-	l.nodes[0].breaker.probe = 0
-	for l.Stats().Breaker != BreakerClosed {
-		if _, err := l.Peek(t.Context(), "a"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	const want = `level=WARN msg="tb/redis: the failure policy decides" policy=refuse ` +
-		`error="tb/redis: rejected: test"` + "\n" +
-		`level=INFO msg="tb/redis: the server decides again" policy=refuse` + "\n"
-	if log.String() != want {
-		t.Errorf("got\n%swant\n%s", log.String(), want)
 	}
 }

@@ -117,12 +117,13 @@ func (l *shared) command(ctx context.Context, b *batch, o *offset) (reply, *Erro
 // deliver decides the calls that were in time, from the buckets before them. It reports whether
 // these are all calls.
 func (l *shared) deliver(b *batch, r reply, sent, received int64) (all bool) {
-	inTime := false
+	inTime, lost := false, false
 	for i := range b.entries {
 		e := &b.entries[i]
 		m := e.calls[0].parts[e.part].layout
 		var found []byte
 		found, e.err = r.bucket(i)
+		lost = lost || e.err != nil
 		e.sight = sight{m.found(found, r.now), m.id, sent, received, e.sight.resets}
 		for _, c := range e.calls {
 			if e.part == 0 {
@@ -143,6 +144,9 @@ func (l *shared) deliver(b *batch, r reply, sent, received int64) (all bool) {
 	}
 	n := b.queues[0].node
 	l.observe(n, sent, r.failure)
+	if !lost {
+		l.decides()
+	}
 	all = true
 	l.finish(b, func(c *call) (bool, error) {
 		if r.now > c.late {

@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"errors"
 	"sync/atomic"
 	"time"
 
@@ -86,15 +85,6 @@ func (c *counts) decided(o Outcome) {
 	default:
 		c.refused[o.By].Add(1)
 	}
-}
-
-// failed counts the cause of err, and returns err.
-func (c *counts) failed(err error) error {
-	var e *Error
-	if errors.As(err, &e) {
-		c.causes[e.Cause].Add(1)
-	}
-	return err
 }
 
 // Stats returns what the limiter has counted so far.

@@ -125,7 +125,7 @@ func (p *Proxy) decide(rec *responseRecorder, r *http.Request) bool {
 
 // hooks returns the hooks of the limiter. They record the keys of the requests to log.
 func (p *Proxy) hooks() httplimit.Hooks {
-	h := httplimit.Hooks{Refused: p.Refused, Error: p.limiterFailed}
+	h := httplimit.Hooks{Refused: p.Refused}
 	if p.Access == AccessAll {
 		h.Granted = recordKey
 	}
@@ -141,7 +141,3 @@ func (p *Proxy) hooks() httplimit.Hooks {
 }
 
 func recordKey(_ *http.Request, e httplimit.Event) { e.Writer.(*responseRecorder).key = e.Key }
-
-func (p *Proxy) limiterFailed(_ *http.Request, e httplimit.Event) {
-	p.errors.Error("a limiter cannot decide", "rule", e.Rule, "error", e.Err)
-}

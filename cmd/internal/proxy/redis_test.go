@@ -92,6 +92,6 @@ func TestRedisIsDown(t *testing.T) {
 		if got := statuses(t, 3, p.proxy); got[want] != 3 {
 			t.Errorf("%s: %v, want 3 times %d", failure, got, want)
 		}
-		p.Log.Until(t, "a limiter cannot decide")
+		p.Log.Until(t, "the server does not decide")
 	}
 }

@@ -72,7 +72,7 @@ func (u *URL) withSecrets() rueidis.ClientOption {
 }
 
 // Open returns a store with options until the process is closed, or nil without an address. It logs
-// if the server cannot be reached yet.
+// if the server cannot be reached yet, and the store logs outages.
 func (u *URL) Open(p *daemon.Process, opts ...redis.Option) (httplimit.Store, error) {
 	if !u.IsSet() {
 		return nil, nil
@@ -85,5 +85,5 @@ func (u *URL) Open(p *daemon.Process, opts ...redis.Option) (httplimit.Store, er
 	if err != nil {
 		p.Log.Warn("Redis does not answer yet", "error", err)
 	}
-	return redis.NewStore(c, opts...)
+	return redis.NewStore(c, append(opts, redis.WithLogger(p.Log))...)
 }

@@ -1,10 +1,19 @@
 package redisurl
 
 import (
+	"io"
+	"os"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
+	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
 	"github.com/seed-181794aa/ratelimit/internal/redistest"
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/redis"
 )
 
 func TestURLs(t *testing.T) {
@@ -60,6 +69,48 @@ func TestSentinelFromTheEnvironment(t *testing.T) {
 	o := u.withSecrets()
 	if o.Password != "secret" || o.Sentinel.Username != "watcher" || o.Sentinel.Password != "other" {
 		t.Errorf("%+v", o)
+	}
+}
+
+// The log of a process has the beginning and the end of an outage, also if the policy allows all
+// calls meanwhile.
+func TestOutagesAreLogged(t *testing.T) {
+	server := redistest.Start(t)
+	var u URL
+	if err := u.UnmarshalText([]byte(server.Addr)); err != nil {
+		t.Fatal(err)
+	}
+	log := testkit.NewTranscript()
+	p := daemon.NewProcess(io.Discard, io.Discard, "text")
+	defer p.Close()
+	p.Log = log.Logger()
+	store, err := u.Open(p, redis.WithPolicy(redis.Allow), redis.WithTimeout(200*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := []tb.Limit{{Capacity: 1, Tokens: 1, Per: time.Hour}}
+	limiters, err := store.Limiters("rule", limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limiter := limiters[0].(*redis.Limiter)
+	defer limiter.Close()
+	for _, s := range []os.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
+		if err := server.Process.Signal(s); err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; len(log.Lines) == 0; i++ {
+			if _, err := limiter.Allow(t.Context(), strconv.Itoa(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := map[os.Signal]string{
+			syscall.SIGSTOP: `level=WARN msg="tb/redis: the server does not decide" prefix=tb:rule: `,
+			syscall.SIGCONT: `level=INFO msg="tb/redis: the server decides again" lasted=`,
+		}
+		if line := <-log.Lines; !strings.HasPrefix(line, want[s]) {
+			t.Errorf("%v: %s", s, line)
+		}
 	}
 }
 

@@ -131,9 +131,8 @@ func (s *Service) ShouldRateLimit(
 		return nil, err
 	}
 	allowed, err := c.decide(ctx)
-	if err != nil {
+	if err != nil { // the store logs the outage
 		s.counts.undecided.Add(1)
-		s.Log.Error("a limiter cannot decide", "error", err)
 		return nil, status.Error(codes.Unavailable, "the rate limiter cannot decide")
 	}
 	c.count(allowed)

@@ -11,6 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -64,14 +65,12 @@ func newClient(address string) (rueidis.Client, error) {
 // newHandler returns the handler of an instance. The timeout bounds how long a request waits for
 // Redis.
 func newHandler(client rueidis.Client, timeout time.Duration) (http.Handler, error) {
-	store, err := redis.NewStore(client, redis.WithPrefix("example:"), redis.WithTimeout(timeout))
+	store, err := redis.NewStore(client, redis.WithPrefix("example:"), redis.WithTimeout(timeout),
+		redis.WithLogger(slog.Default()))
 	if err != nil {
 		return nil, err
 	}
-	limiter, err := httplimit.New(rules, httplimit.WithStore(store), httplimit.WithContext(),
-		httplimit.WithHooks(httplimit.Hooks{
-			Error: func(_ *http.Request, e httplimit.Event) { log.Print(e.Rule, ": ", e.Err) },
-		}))
+	limiter, err := httplimit.New(rules, httplimit.WithStore(store), httplimit.WithContext())
 	if err != nil {
 		return nil, err
 	}
