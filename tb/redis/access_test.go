@@ -1,17 +1,7 @@
 package redis
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
-	"math/big"
-	"net"
 	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -126,55 +116,3 @@ func login(t *testing.T, s *redistest.Server, more string, single bool) rueidis.
 
 // clusterRights are the rights that the client of a cluster needs beyond rights.
 const clusterRights = " +cluster|slots +cluster|shards +asking"
-
-func TestTLS(t *testing.T) {
-	dir := t.TempDir()
-	pool := certificate(t, dir)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().(*net.TCPAddr)
-	l.Close()
-	redistest.Start(t, "--tls-port", strconv.Itoa(addr.Port), "--tls-auth-clients", "no",
-		"--tls-cert-file", filepath.Join(dir, "cert.pem"),
-		"--tls-key-file", filepath.Join(dir, "key.pem"))
-	c := dialOption(t, rueidis.ClientOption{
-		InitAddress: []string{addr.String()}, DisableCache: true,
-		TLSConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12},
-	})
-	useAll(t, newLimiter(t, c, slow))
-}
-
-// certificate writes a certificate for 127.0.0.1 and its key, and returns a pool with it.
-func certificate(t *testing.T, dir string) *x509.CertPool {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-	}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})
-	for name, data := range map[string][]byte{
-		"cert.pem": text,
-		"key.pem":  pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(text)
-	return pool
-}

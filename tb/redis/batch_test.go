@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strconv"
@@ -190,41 +189,6 @@ func newCall(deadline int64, cost uint64) *call {
 	return &call{
 		parts: []part{{items: []item{{units: cost}}}}, deadline: deadline,
 		timeout: deadline + patient.Microseconds(), decided: make(chan struct{}, 1),
-	}
-}
-
-// Calls may end in any order. The others keep their order, in which their timeouts pass.
-func TestCallsEndInAnyOrder(t *testing.T) {
-	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
-	s := &l.pending
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	rng := rand.New(rand.NewPCG(5, 17))
-	for range 200 {
-		var want []*call
-		for range 4 {
-			c := newCall(l.local(), 1)
-			want = append(want, c)
-			l.add(c)
-		}
-		for len(want) > 0 {
-			i := rng.IntN(len(want))
-			if c := want[i]; !c.end(left, nil) || c.end(decided, nil) || c.stage != left {
-				t.Fatal("a call does not end once")
-			}
-			want = slices.Delete(want, i, i+1)
-			var up, down []*call
-			for c := s.undecided.newer; c != &s.undecided && len(up) < 5; c = c.newer {
-				up = append(up, c)
-			}
-			for c := s.undecided.older; c != &s.undecided && len(down) < 5; c = c.older {
-				down = append(down, c)
-			}
-			slices.Reverse(down)
-			if !slices.Equal(up, want) || !slices.Equal(down, want) {
-				t.Fatalf("%d calls are left, and the list has %d and %d", len(want), len(up), len(down))
-			}
-		}
 	}
 }
 

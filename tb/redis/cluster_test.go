@@ -242,7 +242,7 @@ func TestCluster(t *testing.T) {
 	})
 	t.Run("with a tag", func(t *testing.T) {
 		tenant := func(key string) string { tenant, _, _ := strings.Cut(key, "/"); return tenant }
-		l := learned(t, newLimiter(t, c, slow, WithPrefix("tag:"), WithTag(tenant)))
+		l := newLimiter(t, c, slow, WithPrefix("tag:"), WithTag(tenant))
 		take := func(tenant string) {
 			charges := []tb.Charge{newCharge(t, l, tenant, 1), newCharge(t, l, tenant+"/user", 1)}
 			decisions, ok, err := TakeAll(t.Context(), time.Now(), charges, nil)

@@ -82,11 +82,6 @@ func TestSlowServerOpensTheBreaker(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(l.Close)
-			for o := (Outcome{By: ByPolicy}); o.By != ByServer; { // it learns the server's clock
-				if o, err = l.Decide(t.Context(), "warm", 1); err != nil {
-					t.Fatal(err)
-				}
-			}
 			p.set(delay(200 * time.Millisecond))
 			for i := 0; l.Stats().Opened == 0; i++ {
 				if i == 100 {

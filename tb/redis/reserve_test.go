@@ -15,7 +15,7 @@ import (
 
 // Each call of Reserve, Settle and Cancel is one command, and shares one with others.
 func TestCommandsOfReservations(t *testing.T) {
-	l := learned(t, newLimiter(t, dial(t, redistest.Start(t)), slow))
+	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
 	commands := func(f func()) uint64 {
 		before := l.Stats().Commands
 		f()
