@@ -23,27 +23,19 @@ type call struct {
 	charges   []tb.Charge
 	decisions []tb.Decision
 	charged   []*entry // of charges
-	late      *entry   // for which Redis was late, or nil
-	owed      bool     // some hits are taken also if the request is refused: see entry.owes
 	buffer    []byte
+	verdict
 }
 
 // entry is a descriptor of a request.
 type entry struct {
 	descriptor *envoy.RateLimitDescriptor
 	rule       *rule // nil if no rule limits the descriptor
-	unlimited  bool
 	role       role
 	key        string
 	hits       uint64
-	checkOnly  bool // the hits are 0, so that nothing is taken
-
-	// debt says that hits may be a report of what was used: the rule has debt, or it does not say and
-	// there are several hits, or they only look. A gateway reports a cost after the response, and
-	// sends 0 hits or one before it. The call alone decides, so that all services with one store
-	// agree. owes says that the descriptor has hits of a report. They are taken also if the bucket
-	// lacks them, or if the request is refused, unless a descriptor without debt refuses it.
-	debt, owes bool
+	kind       kind
+	cost       float64 // of the charge, in tokens
 
 	charge   tb.StoreCharge // nil without a rule, and if the rule is fixed: see rule.isFixed
 	decision tb.Decision    // of the rule alone; zero if it was not asked
@@ -65,7 +57,7 @@ func (c *call) release() {
 	clear(c.entries)
 	clear(c.charges)
 	clear(c.charged)
-	c.state, c.request, c.late = nil, nil, nil
+	c.state, c.request, c.verdict = nil, nil, verdict{}
 	c.service.calls.Put(c)
 }
 
@@ -163,26 +155,26 @@ func (c *call) prepare(e *entry) error {
 	if e.descriptor.GetIsNegativeHits() {
 		e.hits = 0
 	}
-	e.unlimited = r.Unlimited
 	switch {
 	case r.Shadow:
 		e.role = shadow
 	case c.isQuota(r):
 		e.role = quota
 	}
-	e.checkOnly = e.hits == 0
 	if r.isFixed() {
 		e.decision = tb.Decision{RetryAfter: tb.Never}
 		return nil
 	}
-	e.owes = e.hits > 1
-	if r.Debt != nil {
-		e.owes = *r.Debt && !e.checkOnly
+	switch several := e.hits > 1 && !c.service.Weights; {
+	case e.hits == 0:
+		e.kind = look
+	case several && r.Debt == nil, r.Debt != nil && *r.Debt:
+		e.kind = report
+		c.reports++
 	}
-	e.debt = e.owes || e.checkOnly
-	cost := costOf(max(e.hits, 1), r.Cost)
-	if e.owes { // a bucket never grants more than its burst, and would take nothing
-		cost = min(cost, float64(r.Limit.Capacity))
+	e.cost = costOf(max(e.hits, 1), r.Cost)
+	if e.kind == report { // a bucket never grants more than its burst, and would take nothing
+		e.cost = min(e.cost, float64(r.Limit.Capacity))
 	}
-	return r.buckets.charge(e, cost)
+	return r.buckets.charge(e)
 }

@@ -32,6 +32,7 @@ type limitFlags struct {
 	MergeDomains bool   `help:"${rls_merge}"`
 	ShadowMode   bool   `help:"${rls_shadow}"`
 	QuotaMode    bool   `help:"${rls_quota}"`
+	Hits         string `enum:"report,weight" default:"report" help:"${rls_hits}"`
 	MaxKeys      int    `default:"1048576" help:"${rls_max_keys}"`
 	Overflow     string `enum:"forgive,refuse" default:"forgive" help:"${rls_overflow}"`
 }

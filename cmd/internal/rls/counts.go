@@ -106,7 +106,7 @@ func (c *call) count(allowed bool) {
 func (e *entry) count(n *ruleCounts) {
 	n[total].Add(e.hits)
 	switch {
-	case e.unlimited:
+	case e.rule.Unlimited:
 		n[within].Add(e.hits)
 	case e.refused():
 		n[over].Add(e.hits)

@@ -18,6 +18,8 @@ var Vars = kong.Vars{
 	"rls_merge":    "Accept several files with one domain.",
 	"rls_shadow":   "Refuse nothing, and send no fields. The metrics have what would be refused.",
 	"rls_quota":    "Refuse a request only if all of its rules do, as if each had quota_mode.",
+	"rls_hits": "What several hits are, unless debt in a file says it: the report of a cost that is" +
+		" taken also from a request that is refused, or the weight of a request, which is not.",
 	"rls_max_keys": "Bound on the keys of each rule, and so on memory: 1 to 1073741824.",
 	"rls_overflow": "What happens to a new key while no bucket is full: forgive the smallest" +
 		" debt, or refuse the key.",

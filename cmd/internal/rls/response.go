@@ -51,7 +51,7 @@ func (e *entry) setStatus(
 	switch {
 	case e.rule == nil:
 		return
-	case e.unlimited:
+	case e.rule.Unlimited:
 		s.LimitRemaining = math.MaxUint32
 		return
 	case !e.isAsked(): // what is left is not known

@@ -79,7 +79,7 @@ func (r *runner) listen(context.Context) (err error) {
 func (r *runner) build(context.Context) error {
 	c := Config{
 		LimiterOptions: r.limiterOptions(), Shadow: r.ShadowMode, Quota: r.QuotaMode,
-		Fields: r.Fields, Names: [3]string(r.FieldNames),
+		Weights: r.Hits == "weight", Fields: r.Fields, Names: [3]string(r.FieldNames),
 		Policy: r.PolicyField, X: r.XRateLimit, Metadata: r.DynamicMetadata, Log: r.Throttled,
 		Store: r.store, StoreErrors: r.RedisFailure == "error",
 	}

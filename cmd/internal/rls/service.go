@@ -29,9 +29,10 @@ type Config struct {
 	Store          httplimit.Store  // has the buckets; nil for httplimit.Memory of LimiterOptions
 	StoreErrors    bool             // a request that the store does not decide has an error
 
-	Shadow bool   // refuse nothing
-	Quota  bool   // each rule is a quota
-	Fields Fields // which answers have header fields
+	Shadow  bool   // refuse nothing
+	Quota   bool   // each rule is a quota
+	Weights bool   // several hits are the weight of a request, unless a rule has debt
+	Fields  Fields // which answers have header fields
 	// Names has the names of the fields of older drafts: the limit, what is left, and the reset. The
 	// zero value stands for the fields of RateLimit.
 	Names    [3]string
@@ -112,7 +113,7 @@ func (s *Service) requestRepaired() {
 
 // ShouldRateLimit implements ratelimit.RateLimitServiceServer. A granted request takes its hits
 // from all enforced rules, and from each quota and shadow rule that has them. A refused request
-// takes nothing, except hits that are owed: see entry.owes.
+// takes nothing but its reports: see kind.
 func (s *Service) ShouldRateLimit(
 	ctx context.Context, r *ratelimit.RateLimitRequest,
 ) (*ratelimit.RateLimitResponse, error) {

@@ -12,8 +12,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
-
-	"github.com/seed-181794aa/ratelimit/internal/redistest"
 )
 
 const perMinute = "unit: minute, requests_per_unit: "
@@ -94,18 +92,36 @@ func TestOwedHitsOfARefusedRequest(t *testing.T) {
 		check       bool // the rule that refuses has 0 hits
 		left        string
 	}{
-		{"a rule", withDebt + "}\n", nil, false, "29"},
-		{"a rule beside 0 hits", withDebt + "}\n", nil, true, "29"},
-		{"a quota", withDebt + ", quota_mode: true}\n", nil, false, "29"},
-		{"a rule in shadow mode", withDebt + ", shadow_mode: true}\n", nil, false, "29"},
+		{"a rule", withDebt + "}\n", nil, false, "OK OK:29"},
+		{"a rule beside 0 hits", withDebt + "}\n", nil, true, "OK OK:29"},
+		{"a quota", withDebt + ", quota_mode: true}\n", nil, false, "OK OK:29"},
+		{"a rule in shadow mode", withDebt + ", shadow_mode: true}\n", nil, false, "OK OK:29"},
 		{
 			"beside a rule without debt", withDebt + "}\n" + limit("c", perMinute+"0"),
-			[]string{"c="}, false, "99",
+			[]string{"c="}, false, "OK OK:99; OVER OVER:0",
+		},
+		{
+			"beside a weight", withDebt + "}\n" + limit("c", perMinute+"9, debt: false"),
+			[]string{"c="}, false, "OK OK:99; OK OK:8",
+		},
+		{
+			"beside a weight and 0 hits", withDebt + "}\n" + limit("c", perMinute+"9, debt: false"),
+			[]string{"c="}, true, "OK OK:99; OK OK:8",
+		},
+		{
+			"beside a weight in shadow mode",
+			withDebt + "}\n- {key: c, shadow_mode: true, rate_limit: {" + perMinute + "90, debt: false}}\n",
+			[]string{"c="}, false, "OK OK:29; OK OK:89",
 		},
 		{
 			"beside a quota without debt",
 			withDebt + "}\n- {key: c, quota_mode: true, rate_limit: {" + perMinute + "0}}\n",
-			[]string{"c="}, false, "99",
+			[]string{"c="}, false, "OK OK:99; OVER OVER:0",
+		},
+		{
+			"a quota twice beside a quota without debt", "- {key: b, quota_mode: true, rate_limit: {" + perMinute +
+				"9, debt: true}}\n- {key: c, quota_mode: true, rate_limit: {" + perMinute + "0}}\n",
+			[]string{"b=", "c="}, false, "OK OK:8; OK OK:7; OVER OVER:0",
 		},
 	}
 	for _, tt := range tests {
@@ -121,43 +137,12 @@ func TestOwedHitsOfARefusedRequest(t *testing.T) {
 			if got := short(send(t, s, r)); !strings.HasPrefix(got, "OVER ") {
 				t.Errorf("%s, want a refusal", got)
 			}
-			expect(t, "afterwards", []string{ask(t, s, "b=")}, "OK OK:"+tt.left)
+			left := []string{ask(t, s, "b=")}
+			for _, other := range tt.others {
+				left = append(left, ask(t, s, other))
+			}
+			expect(t, "afterwards", left, tt.left)
 		})
-	}
-}
-
-// A bucket gets the hits of all descriptors back, also if a quota refuses the request after two of
-// them have put it into debt.
-func TestEqualDescriptorsOfARefusedRequest(t *testing.T) {
-	tree := limit("a", "unit: year, requests_per_unit: 10, debt: true") +
-		"- {key: q, quota_mode: true, rate_limit: {" + perMinute + "0}}\n"
-	for name, store := range map[string]func(*Config){
-		"memory": func(*Config) {}, "redis": shared(t, redistest.Start(t).Addr, "error"),
-	} {
-		s, _ := newService(t, tree, store)
-		send(t, s, request(8, "a=", "a=", "q="))
-		expect(t, name, []string{ask(t, s, "a=")}, "OK OK:9")
-	}
-}
-
-// If hits that are owed are not taken, the status of their descriptor has nothing: what is left is
-// not asked.
-func TestWhatIsLeftOfOwedHits(t *testing.T) {
-	tree := limit("a", "unit: year, requests_per_unit: 10, debt: true") +
-		"- {key: q, quota_mode: true, rate_limit: {unit: year, requests_per_unit: 10, debt: true}}\n" +
-		"- {key: s, shadow_mode: true, rate_limit: {unit: year, requests_per_unit: 10, debt: true}}\n" +
-		limit("zero", perMinute+"0")
-	for name, store := range map[string]func(*Config){
-		"memory": func(*Config) {}, "redis": shared(t, redistest.Start(t).Addr, "error"),
-	} {
-		s, _ := newService(t, tree, store)
-		expect(t, name, []string{
-			short(send(t, s, request(9, "a=", "q=", "s=", "zero="))),
-			short(send(t, s, request(99, "a=", "q=", "s=", "zero="))),
-			short(send(t, s, request(3, "a=", "q=", "s="))),
-			short(send(t, s, request(7, "a=", "q=", "s=", "zero="))),
-		}, "OVER OK:- OK:- OK:- OVER:0", "OVER OK:- OK:- OK:- OVER:0", "OK OK:7 OK:7 OK:7",
-			"OVER OK:- OK:- OK:- OVER:0")
 	}
 }
 
@@ -211,6 +196,11 @@ func TestShadowMode(t *testing.T) {
 	expect(t, "shadow", []string{
 		ask(t, s, "s=", "a="), ask(t, s, "s=", "a="), ask(t, s, "s=", "a="), ask(t, s, "s="),
 	}, "OK OK:0 OK:1", "OK OK:0 OK:0", "OVER OK:- OVER:0", "OK OK:0")
+	look := request(0, "s=")
+	look.Descriptors[0].HitsAddend = wrapperspb.UInt64(0)
+	if d := send(t, s, look).Statuses[0].DurationUntilReset; d.AsDuration() != time.Minute {
+		t.Errorf("a hit in shadow mode has to wait %v", d)
+	}
 	st := s.Stats()[0]
 	if st.ShadowGranted != 1 || st.ShadowRefused != 2 || s.Stats()[1].Refused != 1 {
 		t.Errorf("%+v", st)

@@ -41,7 +41,8 @@ func (r *rule) isFixed() bool { return r.Limit == tb.Limit{} }
 // buckets are the buckets of a rule, in a Store.
 type buckets struct {
 	tb.StoreLimiter
-	paid atomic.Int64 // when no bucket is in debt any more, in Unix seconds
+	paid   atomic.Int64 // when no bucket is in debt any more, in Unix seconds
+	warned atomic.Bool  // that hits may be weights: see call.warnOfWeights
 }
 
 // table is a limiter with its buckets in memory.
@@ -165,8 +166,8 @@ func (t *state) all(f func(*rule)) {
 }
 
 // charge sets the charge of an entry.
-func (b *buckets) charge(e *entry, cost float64) (err error) {
-	if e.charge, err = b.Charge(e.key, cost); err == nil && e.owes {
+func (b *buckets) charge(e *entry) (err error) {
+	if e.charge, err = b.Charge(e.key, e.cost); err == nil && e.kind == report {
 		e.charge.MayWait(time.Duration(min(maxDebt*e.rule.text.window, 1<<33)) * time.Second)
 	}
 	return err

@@ -2,13 +2,45 @@ package rls
 
 import (
 	"context"
+	"slices"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/redis"
 )
 
+// kind is what the hits of a descriptor are. The call alone decides, so that all services with one
+// store agree, and also after a restart. docs/rls.md has the same table:
+//
+//	kind    hits                               are taken              and refused
+//	look    0                                  never                  if one hit would be
+//	weight  1; several, if the operator says   if all rules grant     if the bucket lacks them
+//	report  several; 1, if the operator says   unless weights refuse  if the bucket lacked them
+//
+// A refused weight says that the call is a request, of which nothing was used.
+type kind int
+
+const (
+	weight kind = iota
+	report
+	look
+)
+
+// verdict is what the rules have decided so far.
+type verdict struct {
+	reports  int    // descriptors that are reports
+	refused  bool   // the request
+	declined bool   // a weight, so that the reports are not taken
+	late     *entry // for which Redis was late, or nil
+	err      error  // of a store
+}
+
+// isDone reports whether no further rule is asked: with Redis, it would be a command for each.
+func (v *verdict) isDone() bool {
+	return v.err != nil || v.refused && (v.declined || v.reports == 0)
+}
+
 // isLimited reports whether a rule decides on the descriptor.
-func (e *entry) isLimited() bool { return e.rule != nil && !e.unlimited }
+func (e *entry) isLimited() bool { return e.rule != nil && !e.rule.Unlimited }
 
 // isAsked reports whether the rule of the descriptor has decided.
 func (e *entry) isAsked() bool { return e.decision != (tb.Decision{}) }
@@ -16,202 +48,154 @@ func (e *entry) isAsked() bool { return e.decision != (tb.Decision{}) }
 // refused reports whether the rule of the descriptor refuses the hits.
 func (e *entry) refused() bool { return !e.decision.Allowed && e.isAsked() }
 
-// setTaken records that the charge of the descriptor was taken or refused. If it was taken from a
-// bucket that lacks the hits, the rule refuses until they are paid. It never grants more than a
-// burst, of which a report takes no more.
-func (c *call) setTaken(e *entry, d tb.Decision, taken bool) {
-	e.decision, e.taken = d, taken
-	if !taken || !e.owes {
+// decide asks the rules, and reports whether the request is granted. The role of a rule says what
+// its answer means. Looks and weights come first, because they decide whether reports are taken.
+func (c *call) decide(ctx context.Context) (allowed bool, err error) {
+	c.now = c.service.Now()
+	c.each(enforced, look)
+	c.takeWeights(ctx)
+	c.takeQuotas()
+	c.each(enforced, report)
+	if c.refused || c.err != nil {
+		c.undo()
+	}
+	c.each(shadow, weight, report, look)
+	return !c.refused, c.err
+}
+
+// each asks the rules of a role about the descriptors of some kinds.
+func (c *call) each(r role, kinds ...kind) {
+	for i := range c.entries {
+		e := &c.entries[i]
+		if !e.isLimited() || e.role != r || !slices.Contains(kinds, e.kind) || c.isDone() {
+			continue
+		}
+		c.ask(e)
+		if r == enforced && e.refused() {
+			c.refused, c.declined = true, c.declined || e.kind == weight
+		}
+	}
+}
+
+// takeWeights takes the weights of all enforced rules, or of none.
+func (c *call) takeWeights(ctx context.Context) {
+	c.charges, c.charged = c.charges[:0], c.charged[:0]
+	for i := range c.entries {
+		switch e := &c.entries[i]; {
+		case !e.isLimited() || e.role != enforced || e.kind != weight:
+		case e.charge == nil:
+			c.refused, c.declined = true, true
+		default:
+			c.charges, c.charged = append(c.charges, e.charge), append(c.charged, e)
+		}
+	}
+	if c.refused || c.late != nil || c.err != nil || len(c.charges) == 0 {
+		c.each(enforced, weight)
 		return
 	}
-	if delay := e.charge.Delay(); delay > 0 {
-		e.decision = tb.Decision{RetryAfter: delay}
-		e.rule.buckets.owe(c.now.Add(delay).Unix())
+	var taken bool
+	c.decisions, taken, c.err = c.service.Store.TakeAll(ctx, c.now, c.charges, c.decisions)
+	if c.err != nil {
+		return
 	}
-	if costOf(e.hits, e.rule.Cost) > float64(e.rule.Limit.Capacity) {
+	c.refused = !taken
+	for i, e := range c.charged {
+		e.decision, e.taken = c.decisions[i], taken
+		c.refused = c.refused || e.refused()
+		c.checkStore(e)
+	}
+	c.declined = c.refused
+}
+
+// takeQuotas takes the hits of each quota that has them. If none has, the request is refused. A
+// quota in shadow mode grants everything.
+func (c *call) takeQuotas() {
+	asked, granted, weighs := false, false, false
+	for i := range c.entries {
+		switch e := &c.entries[i]; {
+		case !e.isLimited() || c.isDone():
+		case e.role == shadow:
+			granted = granted || c.isQuota(e.rule)
+		case e.role == quota:
+			c.ask(e)
+			asked, granted, weighs = true, granted || !e.refused(), weighs || e.kind == weight
+		}
+	}
+	if asked && !granted {
+		c.refused, c.declined = true, weighs
+	}
+}
+
+// ask takes the hits of a descriptor, or looks. If Redis was late for another descriptor of the
+// request, it is not asked, because the request would wait for each.
+func (c *call) ask(e *entry) {
+	switch {
+	case e.charge == nil:
+		return
+	case c.late != nil:
+		e.decision = c.late.decision
+		return
+	case e.kind == report || e.kind == weight && !c.refused:
+		e.decision, c.err = e.charge.Take(c.now)
+		e.taken = c.err == nil && e.decision.Allowed
+	default:
+		e.decision, c.err = e.charge.Peek(c.now)
+	}
+	if c.err == nil && c.checkStore(e) && e.kind == report {
+		c.setReport(e)
+	}
+}
+
+// setReport sets the decision on a report. If its bucket lacked the hits, the rule refuses until
+// they are paid. It never grants more than a burst, of which a report takes no more.
+func (c *call) setReport(e *entry) {
+	r := e.rule
+	delay := e.charge.Delay()
+	lacks := float64(delay) / float64(r.Limit.Per) * float64(r.Limit.Tokens)
+	if lacks >= e.cost+r.Cost { // the bucket was in debt, and has granted nothing since
+		c.warnOfWeights(r)
+	}
+	if delay > 0 {
+		e.decision = tb.Decision{RetryAfter: delay}
+		r.buckets.owe(c.now.Add(delay).Unix())
+	}
+	if costOf(e.hits, r.Cost) > float64(r.Limit.Capacity) {
 		e.decision = tb.Decision{RetryAfter: tb.Never}
 	}
 }
 
-// decide takes the hits, as ShouldRateLimit says, and reports whether the request is granted. If a
-// descriptor refuses the request and no hits are owed, the rest is not asked: with Redis, it would
-// be a command for each.
-func (c *call) decide(ctx context.Context) (allowed bool, err error) {
-	var n [roles]int
-	c.owed = false
-	for i := range c.entries {
-		if e := &c.entries[i]; e.isLimited() {
-			n[e.role]++
-			c.owed = c.owed || e.owes
-		}
+// warnOfWeights warns once of a rule for which the hits of refused requests may count.
+func (c *call) warnOfWeights(r *rule) {
+	if r.Debt == nil && !r.buckets.warned.Swap(true) {
+		c.service.Log.Warn("several hits came on a key that is in debt by such calls", "domain", r.Domain,
+			"rule", r.Path, "meaning", "they count as a report of what was used, also if the request"+
+				" is refused. If they are the weight of a request, set debt: false, or --hits weight for all"+
+				" rules. If they are reports of requests that were under way, debt: true says so")
 	}
-	if n == [roles]int{} {
-		return true, nil
-	}
-	c.now = c.service.Now()
-	allowed = true
-	if n[enforced] > 0 {
-		allowed, err = c.takeEnforced(ctx)
-	}
-	if err == nil && n[quota] > 0 && (allowed || c.owed) {
-		allowed, err = c.takeQuotas(allowed)
-	}
-	if err == nil && n[shadow] > 0 && (allowed || c.owed) {
-		err = c.each(shadow, func(e *entry) error { return c.takeOne(e, allowed || e.owes) })
-	}
-	for i := range c.entries {
-		if e := &c.entries[i]; e.owes && !e.taken && e.decision.Remaining == 0 && !e.refused() {
-			e.decision = tb.Decision{} // what is left before the hits is not known
-		}
-	}
-	return allowed, err
 }
 
-// each calls f with each limited descriptor of a role, until an error.
-func (c *call) each(r role, f func(*entry) error) error {
-	for i := range c.entries {
-		if e := &c.entries[i]; e.isLimited() && e.role == r {
-			if err := f(e); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// takeEnforced takes the hits of all enforced rules, or of none.
-func (c *call) takeEnforced(ctx context.Context) (allowed bool, err error) {
-	c.charges, c.charged = c.charges[:0], c.charged[:0]
-	allowed = true
-	err = c.each(enforced, func(e *entry) (err error) {
-		switch {
-		case e.charge == nil:
-		case !e.checkOnly:
-			c.charges, c.charged = append(c.charges, e.charge), append(c.charged, e)
-		case allowed || c.owed:
-			err = c.takeOne(e, false)
-		}
-		allowed = allowed && !e.refused()
-		return err
-	})
-	taken := false
-	if err == nil && allowed && c.late == nil {
-		c.decisions, taken, err = c.service.Store.TakeAll(ctx, c.now, c.charges, c.decisions)
-		if err != nil {
-			return false, err
-		}
-		allowed = taken
-		for i, e := range c.charged {
-			c.setTaken(e, c.decisions[i], taken)
-			if err == nil {
-				err = c.failure(e)
-			}
-			allowed = allowed && !e.refused()
-		}
-	}
-	if err == nil && !taken {
-		err = c.takeOwed()
-	}
-	if err != nil || !allowed { // also if only a rule with debt refuses
-		c.undo(enforced)
-		return false, err
-	}
-	return true, nil
-}
-
-// takeOwed takes the hits that are owed to the enforced rules if they were not taken. Before, it
-// asks the rules that were not asked, because one without debt may refuse.
-func (c *call) takeOwed() error {
-	for _, owes := range []bool{false, true} {
-		c.waive(enforced)
-		for _, e := range c.charged {
-			if !c.owed || e.owes != owes || !owes && e.isAsked() {
-				continue
-			}
-			if err := c.takeOne(e, owes); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// waive says that nothing is owed if a rule of a role refuses that has no debt.
-func (c *call) waive(r role) {
-	_ = c.each(r, func(e *entry) error { // f returns no error
-		c.owed = c.owed && (e.debt || !e.refused())
-		return nil
-	})
-}
-
-// takeQuotas takes the hits of each quota that has them. If none has, the request is refused, and
-// the enforced rules get their hits back.
-func (c *call) takeQuotas(allowed bool) (bool, error) {
-	granted := false
-	err := c.each(quota, func(e *entry) error {
-		err := c.takeOne(e, allowed || e.owes)
-		granted = granted || !e.refused()
-		return err
-	})
-	for i := range c.entries { // a quota in shadow mode grants everything
-		e := &c.entries[i]
-		granted = granted || e.isLimited() && e.role == shadow && c.isQuota(e.rule)
-	}
-	if err != nil || !granted {
-		c.waive(quota)
-		c.undo(enforced)
-		c.undo(quota)
-		return false, err
-	}
-	return allowed, nil
-}
-
-// takeOne takes the hits of a descriptor, or only checks them. If Redis was late for another
-// descriptor of the request, it is not asked, because the request would wait for each.
-func (c *call) takeOne(e *entry, take bool) (err error) {
-	switch {
-	case e.charge == nil:
-		return nil
-	case c.late != nil:
-		e.decision = c.late.decision
-		return nil
-	case take && !e.checkOnly:
-		d, failed := e.charge.Take(c.now)
-		c.setTaken(e, d, failed == nil && d.Allowed)
-		err = failed
-	default:
-		e.decision, err = e.charge.Peek(c.now)
-	}
-	if err == nil {
-		err = c.failure(e)
-	}
-	return err
-}
-
-// undo gives back what the rules of a role have taken, except what is owed. The last is the first:
-// a bucket in debt gives nothing back for a descriptor while a later one waits for its slot.
-func (c *call) undo(r role) {
+// undo gives back what a refused request has taken. The last is the first: a bucket in debt gives
+// nothing back for a descriptor while a later one waits for its slot.
+func (c *call) undo() {
 	for i := len(c.entries) - 1; i >= 0; i-- {
-		if e := &c.entries[i]; e.role == r && e.taken && (!c.owed || !e.owes) {
+		if e := &c.entries[i]; e.taken && (c.declined || e.kind != report) {
 			e.charge.Cancel()
 			e.taken = false
 		}
 	}
 }
 
-// failure returns why Redis did not decide on a descriptor, if that is an error of the request. A
-// charge in memory cannot fail.
-func (c *call) failure(e *entry) error {
+// checkStore reports whether the store has decided on a descriptor. A charge in memory cannot fail.
+func (c *call) checkStore(e *entry) bool {
 	f, ok := e.charge.(interface{ Failure() *redis.Error })
 	if !ok || f.Failure() == nil {
-		return nil
+		return true
 	}
-	err := f.Failure()
-	if err.Cause == redis.CauseTimeout {
+	if f.Failure().Cause == redis.CauseTimeout {
 		c.late = e
 	}
 	if c.service.StoreErrors && e.role != shadow {
-		return err
+		c.err = f.Failure()
 	}
-	return nil
+	return false
 }
