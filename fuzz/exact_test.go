@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/internal/ideal"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -20,8 +21,8 @@ type judge struct {
 	limiter limiter
 	now     *time.Time
 
-	supply     timeline
-	buckets    map[string]*ideal
+	limit      tb.Limit
+	buckets    map[string]*ideal.Bucket
 	charges    []*judged
 	calls, off int
 }
@@ -29,19 +30,19 @@ type judge struct {
 // judged is a charge that was granted, and what it was settled with.
 type judged struct {
 	charge
-	key          string
-	slot         *big.Rat // in supply, at which it may be used
-	taken        *big.Rat // the supply at the grant
-	settled      *big.Rat // the supply at the settlement, or nil
-	cost, actual *big.Rat
-	unpaid       *big.Rat
-	owed         *big.Rat // the supply at which the bucket has paid what was too little, or nil
+	key string
+	grant
+	taken   *big.Rat // the supply at the grant
+	settled *big.Rat // the supply at the settlement, or nil
+	actual  *big.Rat
+	unpaid  *big.Rat
+	owed    *big.Rat // the supply at which the bucket has paid what was too little, or nil
 }
 
 // run makes the calls. It returns the reason if the contract is violated.
 func (j *judge) run() string {
-	j.supply = newTimeline(j.program.limit)
-	j.buckets = make(map[string]*ideal)
+	j.limit = j.program.limit
+	j.buckets = make(map[string]*ideal.Bucket)
 	for _, c := range j.program.calls {
 		*j.now = j.now.Add(c.step)
 		if why := j.call(c); why != "" {
@@ -49,7 +50,13 @@ func (j *judge) run() string {
 		}
 	}
 	for key, b := range j.buckets {
-		why := b.checkBound(j.supply.quantum())
+		var grants []grant
+		for _, h := range j.charges {
+			if h.key == key {
+				grants = append(grants, h.grant)
+			}
+		}
+		why := checkBound(b, grants, new(big.Rat))
 		if j.settles() {
 			why = j.checkSettled(key)
 		}
@@ -64,23 +71,22 @@ func (j *judge) run() string {
 func (j *judge) call(c call) string {
 	b := j.buckets[c.key]
 	if b == nil {
-		b = newIdeal(j.supply)
+		b = ideal.New(j.limit)
 		j.buckets[c.key] = b
 	}
 	switch c.op {
 	case setLimit:
-		next := j.supply.change(c.limit, *j.now)
 		for _, b := range j.buckets {
-			if b.lacks(*j.now, new(big.Rat)).Cmp(deepest) > 0 {
+			if b.Lacks(*j.now, new(big.Rat)).Cmp(deepest) > 0 {
 				return "" // the change would forgive a debt
 			}
 		}
 		if err := j.limiter.SetLimit(c.limit); err != nil {
 			return err.Error()
 		}
-		j.supply = next
+		j.limit = c.limit
 		for _, b := range j.buckets {
-			b.change(j.supply, *j.now)
+			b.Change(c.limit, *j.now)
 		}
 		return ""
 	case settle:
@@ -102,8 +108,8 @@ func (j *judge) call(c call) string {
 }
 
 // take takes a charge that does not wait.
-func (j *judge) take(b *ideal, c call, charge charge, cost *big.Rat) string {
-	tokens, _ := b.holds(*j.now)
+func (j *judge) take(b *ideal.Bucket, c call, charge charge, cost *big.Rat) string {
+	tokens := b.Tokens(*j.now)
 	d, err := charge.Take(*j.now)
 	if err != nil {
 		return err.Error()
@@ -113,14 +119,13 @@ func (j *judge) take(b *ideal, c call, charge charge, cost *big.Rat) string {
 		j.off++
 	}
 	if d.Allowed {
-		b.take(*j.now, cost)
 		j.hold(b, c, charge, cost)
-		if most := new(big.Rat).Add(tokens, b.supply.quantum()); cost.Cmp(most) > 0 {
+		if most := new(big.Rat).Add(tokens, b.Quantum()); cost.Cmp(most) > 0 {
 			return fmt.Sprintf("C1: granted %v, and the ideal bucket holds %v", cost, tokens)
 		}
 		return ""
 	}
-	if least := new(big.Rat).Sub(tokens, b.error()); cost.Cmp(least) <= 0 {
+	if least := new(big.Rat).Sub(tokens, b.Error()); cost.Cmp(least) <= 0 {
 		return fmt.Sprintf("C2: refused %v, and the ideal bucket holds %v", cost, tokens)
 	}
 	if why := checkWait(b, charge, *j.now, d.RetryAfter, cost, new(big.Rat)); why != "" {
@@ -130,79 +135,68 @@ func (j *judge) take(b *ideal, c call, charge charge, cost *big.Rat) string {
 }
 
 // reserve takes a charge that may put the bucket into debt.
-func (j *judge) reserve(b *ideal, c call, charge charge, cost *big.Rat) string {
-	lack := b.lacks(*j.now, cost)
+func (j *judge) reserve(b *ideal.Bucket, c call, charge charge, cost *big.Rat) string {
+	tokens, lack := b.Tokens(*j.now), b.Lacks(*j.now, cost)
+	slot := new(big.Rat).Add(b.Supplied(*j.now), lack)
 	over := new(big.Rat).Sub(lack, deepest)
 	d, err := charge.Take(*j.now)
 	if err != nil {
 		return err.Error()
 	}
 	j.calls++
-	switch {
-	case !d.Allowed:
-		slot := new(big.Rat).Add(b.supply.by(*j.now), lack)
-		possible := cost.Cmp(b.supply.capacity()) <= 0 && slot.Cmp(b.supply.by(latest)) < 0
-		if possible && over.Add(over, b.error()).Sign() <= 0 {
+	if !d.Allowed {
+		possible := cost.Cmp(b.Capacity()) <= 0 && slot.Cmp(b.Supplied(latest)) < 0
+		if possible && over.Add(over, b.Error()).Sign() <= 0 {
 			return fmt.Sprintf("C2: refused %v, and the debt would be %v", cost, lack)
 		}
 		if why := checkWait(b, charge, *j.now, d.RetryAfter, cost, deepest); why != "" {
 			return fmt.Sprintf("C3: wait %v for %v: %s", d.RetryAfter, cost, why)
 		}
 		return ""
+	}
+	j.hold(b, c, charge, cost)
+	switch then := j.now.Add(charge.Delay()); {
 	case charge.Delay() == 0:
-		tokens, _ := b.holds(*j.now)
-		b.take(*j.now, cost)
-		j.hold(b, c, charge, cost)
-		if most := new(big.Rat).Add(tokens, b.supply.quantum()); cost.Cmp(most) > 0 {
+		if most := tokens.Add(tokens, b.Quantum()); cost.Cmp(most) > 0 {
 			return fmt.Sprintf("granted %v without a delay, and the ideal bucket holds %v", cost, tokens)
 		}
-		return ""
-	case over.Cmp(b.supply.quantum()) > 0:
+	case over.Cmp(b.Quantum()) > 0:
 		return fmt.Sprintf("granted %v, and the debt is %v", cost, lack)
-	}
-	b.reserve(*j.now, cost)
-	j.hold(b, c, charge, cost)
-	then := j.now.Add(charge.Delay())
-	if supplied := b.supply.by(then); supplied.Add(supplied, b.supply.quantum()).Cmp(b.at) < 0 {
+	case slot.Cmp(new(big.Rat).Add(b.Supplied(then), b.Quantum())) > 0:
 		return fmt.Sprintf("the delay %v of %v is too short", charge.Delay(), cost)
-	}
-	if supplied := b.supply.by(then.Add(-1)); supplied.Cmp(new(big.Rat).Add(b.at, b.error())) >= 0 {
+	case slot.Add(slot, b.Error()).Cmp(b.Supplied(then.Add(-1))) <= 0:
 		return fmt.Sprintf("the delay %v of %v is too long", charge.Delay(), cost)
 	}
 	return ""
 }
 
-// hold keeps a charge that was granted. A change to larger units may have cost the bucket a unit
-// that the ideal one has, which would then have granted it at once.
-func (j *judge) hold(b *ideal, c call, charge charge, cost *big.Rat) {
-	slot, taken := b.at, j.supply.by(*j.now)
-	if slot.Cmp(taken) < 0 {
-		slot = taken
-	}
+// hold charges the ideal bucket what was granted.
+func (j *judge) hold(b *ideal.Bucket, c call, charge charge, cost *big.Rat) {
+	b.Take(*j.now, cost)
 	j.charges = append(j.charges, &judged{
-		charge: charge, key: c.key, slot: slot, taken: taken,
-		cost: cost, actual: cost, unpaid: new(big.Rat),
+		charge: charge, key: c.key, grant: grant{b.Slot(), cost}, taken: b.Supplied(*j.now),
+		actual: cost, unpaid: new(big.Rat),
 	})
 }
 
 // checkWait checks C3: the call is granted after wait and not earlier, and at that time the ideal
 // bucket first lacks at most debt. It returns the reason if C3 is violated.
 func checkWait(
-	b *ideal, c tb.Charge, now time.Time, wait time.Duration, cost, debt *big.Rat,
+	b *ideal.Bucket, c tb.Charge, now time.Time, wait time.Duration, cost, debt *big.Rat,
 ) string {
-	if cost.Cmp(b.supply.capacity()) > 0 {
+	if cost.Cmp(b.Capacity()) > 0 {
 		if wait != tb.Never {
 			return "the cost is above the capacity"
 		}
 		return ""
 	}
 	lacksAt := func(t time.Time) *big.Rat { // beyond the debt
-		lack := b.lacks(t, cost)
+		lack := b.Lacks(t, cost)
 		return lack.Sub(lack, debt)
 	}
 	if wait == tb.Never { // longer than a Duration
 		then := now.Add(tb.Never - 1)
-		if lack := lacksAt(then); lack.Add(lack, b.error()).Sign() <= 0 && then.Before(latest) {
+		if lack := lacksAt(then); lack.Add(lack, b.Error()).Sign() <= 0 && then.Before(latest) {
 			return "the ideal bucket holds it before the last Duration"
 		}
 		return ""
@@ -214,10 +208,10 @@ func checkWait(
 	if d, err := c.Peek(then.Add(-1)); err != nil || d.Allowed {
 		return "granted a nanosecond earlier"
 	}
-	if lacksAt(then).Cmp(b.supply.quantum()) >= 0 {
+	if lacksAt(then).Cmp(b.Quantum()) >= 0 {
 		return "the ideal bucket does not hold it then"
 	}
-	if lack := lacksAt(then.Add(-1)); lack.Add(lack, b.error()).Sign() <= 0 {
+	if lack := lacksAt(then.Add(-1)); lack.Add(lack, b.Error()).Sign() <= 0 {
 		return "the ideal bucket holds it earlier"
 	}
 	return ""

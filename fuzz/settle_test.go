@@ -20,17 +20,16 @@ func (j *judge) settle(c call) string {
 	if err := h.Settle(float64(n) / 10); err != nil {
 		return err.Error()
 	}
-	h.actual, h.settled = big.NewRat(n, 10), j.supply.by(*j.now)
-	h.unpaid.SetFloat64(j.limiter.Stats().Unpaid - before)
-
 	b, unpaid := j.buckets[h.key], new(big.Rat)
+	h.actual, h.settled = big.NewRat(n, 10), b.Supplied(*j.now)
+	h.unpaid.SetFloat64(j.limiter.Stats().Unpaid - before)
 	if more := new(big.Rat).Sub(h.actual, h.cost); more.Sign() > 0 {
-		unpaid = b.charge(*j.now, more)
-		h.owed = b.at
+		unpaid = b.Settle(*j.now, more)
+		h.owed = b.Slot()
 	} else {
-		b.refund(*j.now, more.Neg(more))
+		b.Give(more.Neg(more))
 	}
-	if off := new(big.Rat).Sub(unpaid, h.unpaid); off.Abs(off).Cmp(b.error()) > 0 {
+	if off := new(big.Rat).Sub(unpaid, h.unpaid); off.Abs(off).Cmp(b.Error()) > 0 {
 		return fmt.Sprintf("%s of %v instead of %v are not charged, want %s",
 			h.unpaid.FloatString(9), h.actual, h.cost, unpaid.FloatString(9))
 	}
@@ -50,7 +49,7 @@ func (j *judge) settles() bool {
 // returns the reason if the bound is violated.
 func (j *judge) checkSettled(key string) string {
 	var all []*judged
-	rest := new(big.Rat).Add(j.supply.greatest(), j.supply.quantum())
+	rest := j.buckets[key].Burst()
 	for _, h := range j.charges {
 		if h.key == key {
 			all = append(all, h)
@@ -75,8 +74,7 @@ func (j *judge) checkSettled(key string) string {
 			bound.Add(bound, high).Add(bound, low)
 			used := sum(all, func(h *judged) *big.Rat { return h.used(first.slot, last.slot) })
 			if used.Cmp(bound) > 0 {
-				return "used " + used.FloatString(9) + " from " + first.slot.FloatString(9) + " to " +
-					last.slot.FloatString(9) + " of supply, where " + bound.FloatString(9) + " are allowed"
+				return "used " + between(used, first.slot, last.slot, bound)
 			}
 		}
 	}

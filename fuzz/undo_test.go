@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/internal/ideal"
 	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
@@ -21,14 +22,15 @@ type attempt struct {
 
 // withoutUndone returns the ideal bucket from which undone attempts took nothing. They have changed
 // its time, unless they were in debt.
-func withoutUndone(limit tb.Limit, attempts []attempt) *ideal {
-	b := newIdeal(newTimeline(limit))
+func withoutUndone(limit tb.Limit, attempts []attempt) (b *ideal.Bucket, grants []grant) {
+	b = ideal.New(limit)
 	for _, a := range attempts {
 		if a.cost.Sign() > 0 || a.at.Equal(a.read) {
-			b.take(a.at, a.cost)
+			b.Take(a.at, a.cost)
+			grants = append(grants, grant{b.Slot(), a.cost})
 		}
 	}
-	return b
+	return b, grants
 }
 
 // undoer runs a program of charges and reservations on one bucket, and undoes some of them in any
@@ -65,15 +67,10 @@ func (u *undoer) run(in input) {
 		}
 		u.attempts = append(u.attempts, a)
 	}
-	if why := withoutUndone(u.limit, u.attempts).checkBound(u.error()); why != "" {
+	b, grants := withoutUndone(u.limit, u.attempts)
+	if why := checkBound(b, grants, ideal.Rate(u.limit)); why != "" { // slots are rounded up to ns
 		u.t.Fatalf("C1: %T, limit %+v: %s", u.limiter, u.limit, why)
 	}
-}
-
-// error returns the quantum and the supply of a nanosecond: slots are rounded up to nanoseconds.
-func (u *undoer) error() *big.Rat {
-	l := newTimeline(u.limit)
-	return new(big.Rat).Add(l.quantum(), l.rate())
 }
 
 // undo undoes a grant.
@@ -109,9 +106,10 @@ func (u *undoer) take(n, kind int) (a attempt, before tb.Level, ok bool) {
 		return a, before, false
 	}
 	a.read, a.at, a.cost = u.now, u.now.Add(delay), tokens(n)
-	b := withoutUndone(u.limit, u.attempts)
-	held, _ := b.holds(a.at)
-	if most := new(big.Rat).Add(held, u.error()); most.Cmp(a.cost) < 0 {
+	b, _ := withoutUndone(u.limit, u.attempts)
+	held := b.Tokens(a.at)
+	most := new(big.Rat).Add(held, b.Quantum())
+	if most.Add(most, ideal.Rate(u.limit)); most.Cmp(a.cost) < 0 { // slots are rounded up to ns
 		u.t.Fatalf("%T, limit %+v: granted %d after %v; without the undone grants the bucket holds %v",
 			u.limiter, u.limit, n, delay, held.FloatString(9))
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/internal/ideal"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -241,7 +242,7 @@ func cancelMintsNothing(s *suite) {
 		rng := rand.New(rand.NewPCG(uint64(seed), 3))
 		f := s.new(limit)
 		var grants []grant
-		var times []time.Duration // of the calls
+		var times []time.Time // of the calls
 		rs := map[int]tb.Reservation{}
 		token := float64(limit.Per) / float64(limit.Tokens)
 		for i := range 250 {
@@ -251,13 +252,13 @@ func cancelMintsNothing(s *suite) {
 			switch rng.IntN(5) {
 			case 0:
 				if f.allowN("a", n).Allowed {
-					grants, times = append(grants, grant{at: now, n: n}), append(times, now)
+					grants, times = append(grants, grant{at: now, n: n}), append(times, f.Now())
 				}
 			case 1, 2:
 				if r := f.reserve("a", float64(n)); r.Allowed {
 					rs[len(grants)] = r
 					grants = append(grants, grant{at: now + r.Delay(), n: n, slot: r.Delay() > 0})
-					times = append(times, now)
+					times = append(times, f.Now())
 				}
 			default:
 				if k := len(grants) - 1 - rng.IntN(3); k >= 0 && rs[k].Allowed {
@@ -266,9 +267,9 @@ func cancelMintsNothing(s *suite) {
 				}
 			}
 			if i%10 == 0 {
-				least := after(limit, grants, times, now, false)
-				most := after(limit, grants, times, now, true)
-				f.levelBetween(least, most, quantum(limit))
+				least := f.after(grants, times, false)
+				most := f.after(grants, times, true)
+				f.levelBetween(least, most, ideal.Quantum(limit))
 			}
 		}
 		kept := slices.DeleteFunc(grants, func(g grant) bool { return g.cancelled })
@@ -277,19 +278,16 @@ func cancelMintsNothing(s *suite) {
 	}
 }
 
-// after returns the tokens of an ideal bucket at now, after the grants at the given times. It can
-// leave out the cancelled ones.
-func after(
-	limit tb.Limit, grants []grant, times []time.Duration, now time.Duration, leaveOut bool,
-) *big.Rat {
-	b := newIdeal(limit)
+// after returns the tokens of an ideal bucket after the grants at the given times. It can leave out
+// the cancelled ones.
+func (f *fixture) after(grants []grant, times []time.Time, leaveOut bool) *big.Rat {
+	b := ideal.New(f.limit)
 	for i, g := range grants {
-		if b.to(times[i]); !g.cancelled || !leaveOut {
-			b.take(g.n)
+		if !g.cancelled || !leaveOut {
+			b.Take(times[i], tokens(g.n))
 		}
 	}
-	b.to(now)
-	return b.tokens
+	return b.Tokens(f.Now())
 }
 
 func reservationsAreCounted(s *suite) {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/internal/ideal"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -41,15 +42,13 @@ func (f *fixture) setLimit(limit tb.Limit) {
 	f.limit = limit
 }
 
-// coarser returns the quantum of the limit with the greater capacity.
-func coarser(a, b tb.Limit) *big.Rat {
-	if a.Capacity > b.Capacity {
-		return quantum(a)
-	}
-	return quantum(b)
+// follows fails the test unless the bucket of the key a has what an ideal bucket has, but for what
+// the contract allows.
+func (f *fixture) follows(b *ideal.Bucket) {
+	f.Helper()
+	has := b.Tokens(f.Now())
+	f.levelBetween(new(big.Rat).Sub(has, b.Slack()), has, b.Quantum())
 }
-
-func multiple(n int64, r *big.Rat) *big.Rat { return new(big.Rat).Mul(r, big.NewRat(n, 1)) }
 
 // setLimitKeepsTokens changes from each limit to each other. Afterwards the bucket has the tokens
 // that it had, but not more than the new capacity, and RetryAfter is exact.
@@ -58,16 +57,13 @@ func setLimitKeepsTokens(s *suite) {
 		for _, to := range limits {
 			for _, spent := range []int{1, (from.Capacity + 1) / 2, from.Capacity} {
 				f := s.new(from)
-				b := newIdeal(from)
+				b := ideal.New(from)
 				f.allowN("a", spent)
-				b.take(spent)
+				b.Take(f.Now(), tokens(spent))
 				f.Advance(from.Per / time.Duration(from.Tokens) / 3)
-				b.to(time.Duration(f.ns.Load()))
 				f.setLimit(to)
-				b.change(to)
-				q := coarser(from, to)
-				least := new(big.Rat).Sub(b.tokens, q) // a fraction of a unit of each limit
-				f.levelBetween(least, b.tokens, q)
+				b.Change(to, f.Now())
+				f.follows(b)
 				if d := f.allowN("a", to.Capacity); d.Allowed != (d.Remaining == 0 && d.RetryAfter == 0) {
 					f.Fatalf("from %+v to %+v: %+v", from, to, d)
 				}
@@ -202,23 +198,20 @@ func manyChangesOfTheRateLoseNothing(s *suite) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	f := s.new(perSecond(capacity, 1))
 	f.granted("a", capacity, 0)
-	b := newIdeal(f.limit)
-	b.take(capacity)
-	lost := new(big.Rat)
+	b := ideal.New(f.limit)
+	b.Take(f.Now(), tokens(capacity))
 	for range 10_000 {
 		f.Advance(time.Duration(rng.IntN(10_000_000)))
-		b.to(time.Duration(f.ns.Load()))
 		per := []time.Duration{time.Second, 999_999_937, 86399 * time.Millisecond}[rng.IntN(3)]
 		limit := tb.Limit{Capacity: capacity, Tokens: 1 + rng.Int64N(1000), Per: per}
 		f.setLimit(limit)
-		b.change(limit)
-		lost.Add(lost, supplied(limit, 1))
+		b.Change(limit, f.Now())
 		if rng.IntN(100) == 0 && f.allowN("a", 1).Allowed {
-			b.take(1)
+			b.Take(f.Now(), tokens(1))
 		}
 	}
-	f.levelBetween(new(big.Rat).Sub(b.tokens, lost), b.tokens, quantum(f.limit))
-	if lost.Cmp(big.NewRat(1, 100)) > 0 {
+	f.follows(b)
+	if lost := b.Slack(); lost.Cmp(big.NewRat(1, 100)) > 0 {
 		f.Errorf("%s tokens may be lost, so the test shows nothing", lost.FloatString(6))
 	}
 }
@@ -233,36 +226,27 @@ func changesFollowTheIdealBucket(s *suite) {
 		rng := rand.New(rand.NewPCG(uint64(seed), 7))
 		limits := all[:len(all)-seed%3] // in some runs a unit is never coarse
 		f := s.new(limits[0])
-		b := newIdeal(f.limit)
+		b := ideal.New(f.limit)
 		f.granted("a", 1, f.limit.Capacity-1) // an absent key would be full after a change
-		b.take(1)
-		q := quantum(limits[0]) // the coarsest
-		for _, limit := range limits {
-			if r := quantum(limit); r.Cmp(q) > 0 {
-				q = r
-			}
-		}
-		loss := new(big.Rat)
+		b.Take(f.Now(), tokens(1))
 		for range 100 {
 			f.Advance(time.Duration(rng.Int64N(int64(time.Second))))
-			b.to(time.Duration(f.ns.Load()))
 			n := 1 + rng.IntN(min(f.limit.Capacity, 100))
 			switch rng.IntN(4) {
 			case 0:
 				limit := limits[rng.IntN(len(limits))]
-				loss.Add(loss, multiple(2, q)).Add(loss, supplied(limit, 1))
 				f.setLimit(limit)
-				b.change(limit)
+				b.Change(limit, f.Now())
 			case 1:
 				if f.allowN("a", n).Allowed {
-					b.take(n)
+					b.Take(f.Now(), tokens(n))
 				}
 			default:
 				if f.reserve("a", float64(n)).Allowed {
-					b.take(n)
+					b.Take(f.Now(), tokens(n))
 				}
 			}
-			f.levelBetween(new(big.Rat).Sub(b.tokens, loss), b.tokens, q)
+			f.follows(b)
 		}
 	}
 }

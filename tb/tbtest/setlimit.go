@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/internal/ideal"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -54,13 +55,14 @@ func setLimitKeepsTheTimeOfABucket(s *suite) {
 				}
 				// The time of the bucket is known as exactly as the first limit supplies units.
 				f.Advance(1 + 10*time.Millisecond)
-				want := supplied(to, 1)
-				want.Mul(want, big.NewRat(int64(10*time.Millisecond), 1)).Add(want, big.NewRat(4, 1))
+				want := multiple(int64(10*time.Millisecond), ideal.Rate(to))
+				want.Add(want, tokens(4))
 				if most := big.NewRat(int64(to.Capacity), 1); want.Cmp(most) > 0 {
 					want = most
 				}
 				least := new(big.Rat).Sub(want, lateBy(from, to))
-				f.levelBetween(least, want, coarser(from, to))
+				coarser := tb.Limit{Capacity: max(from.Capacity, to.Capacity)}
+				f.levelBetween(least, want, ideal.Quantum(coarser))
 			}
 		}
 	}
@@ -87,9 +89,9 @@ func setLimitInTheLastYearsOfTheClock(s *suite) {
 // lateBy returns the tokens that a limit supplies in the time in which the limit before supplies a
 // quantum, and in a nanosecond.
 func lateBy(before, l tb.Limit) *big.Rat {
-	r := new(big.Rat).Quo(quantum(before), supplied(before, 1))
+	r := new(big.Rat).Quo(ideal.Quantum(before), ideal.Rate(before))
 	r.Add(r, big.NewRat(2, 1))
-	return r.Mul(r, supplied(l, 1)).Add(r, quantum(l))
+	return r.Mul(r, ideal.Rate(l)).Add(r, ideal.Quantum(l))
 }
 
 // concurrentSetLimitStretchesNoTime lets grants overtake a SetLimit that makes the rate 3.6·10¹²

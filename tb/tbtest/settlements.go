@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/internal/ideal"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -202,9 +203,8 @@ func settledCostsFollowTheIdealBucket(s *suite) {
 		}
 		rng := rand.New(rand.NewPCG(uint64(seed), 4))
 		f := s.new(limit)
-		b := newIdeal(limit)
-		slack := new(big.Rat).Mul(quantum(limit), big.NewRat(2, 1))
-		least := big.NewRat(-int64(limit.Capacity), 1)
+		b := ideal.New(limit)
+		slack := multiple(2, ideal.Quantum(limit))
 		unpaid := new(big.Rat)
 		type estimate struct {
 			tb.Reservation
@@ -214,25 +214,24 @@ func settledCostsFollowTheIdealBucket(s *suite) {
 		token := float64(limit.Per) / float64(limit.Tokens)
 		for range 250 {
 			f.Advance(time.Duration(rng.Float64() * token * float64(min(limit.Capacity, 9))))
-			b.to(time.Duration(f.ns.Load()))
 			if n := 1 + rng.IntN(limit.Capacity); rng.IntN(2) == 0 {
 				if r := f.reserve("a", float64(n)); r.Allowed {
 					open = append(open, estimate{r, n})
-					b.take(n)
+					b.Take(f.Now(), tokens(n))
 				}
 			} else if len(open) > 0 {
 				i := rng.IntN(len(open))
 				n := int64(open[i].n)
 				actual := rng.Int64N(2*n + 1)
 				f.settle(open[i], float64(actual))
-				b.put(big.NewRat(n-actual, 1))
-				if actual > n && b.tokens.Cmp(least) < 0 {
-					unpaid.Add(unpaid, new(big.Rat).Sub(least, b.tokens))
-					b.tokens.Set(least)
+				if actual > n {
+					unpaid.Add(unpaid, b.Settle(f.Now(), big.NewRat(actual-n, 1)))
+				} else {
+					b.Give(big.NewRat(n-actual, 1))
 				}
 				open = slices.Delete(open, i, i+1)
 			}
-			f.levelBetween(b.tokens, b.tokens, slack)
+			f.levelBetween(b.Tokens(f.Now()), b.Tokens(f.Now()), slack)
 		}
 		if l, ok := f.Limiter.(hasStats); ok {
 			got := new(big.Rat).SetFloat64(l.Stats().Unpaid)

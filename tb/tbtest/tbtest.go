@@ -36,6 +36,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/internal/ideal"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -175,27 +176,20 @@ func (f *fixture) refused(key string, n int, retry time.Duration, remaining int)
 	}
 }
 
-// quantum is the coarsest resolution that the contract allows, in tokens.
-func quantum(limit tb.Limit) *big.Rat {
-	q := big.NewRat(1, 1_000_000)
-	if c := big.NewRat(int64(limit.Capacity), 1<<23); c.Cmp(q) > 0 {
-		q = c
-	}
-	return q
-}
-
 // bound is the most tokens that C1 grants a key in d.
 func bound(limit tb.Limit, d time.Duration) *big.Rat {
-	r := big.NewRat(limit.Tokens, int64(limit.Per))
-	r.Mul(r, big.NewRat(int64(d), 1))
-	r.Add(r, big.NewRat(int64(limit.Capacity), 1))
-	return r.Add(r, quantum(limit))
+	r := multiple(int64(d), ideal.Rate(limit))
+	return r.Add(r, tokens(limit.Capacity)).Add(r, ideal.Quantum(limit))
 }
+
+func tokens(n int) *big.Rat { return big.NewRat(int64(n), 1) }
+
+func multiple(n int64, r *big.Rat) *big.Rat { return new(big.Rat).Mul(r, big.NewRat(n, 1)) }
 
 // atMost fails the test if more tokens were granted in d than C1 allows.
 func (f *fixture) atMost(granted int, d time.Duration) {
 	f.Helper()
-	if b := bound(f.limit, d); big.NewRat(int64(granted), 1).Cmp(b) > 0 {
+	if b := bound(f.limit, d); tokens(granted).Cmp(b) > 0 {
 		f.Fatalf("C1: %d tokens granted in %v, want at most %s", granted, d, b.FloatString(6))
 	}
 }

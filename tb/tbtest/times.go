@@ -3,13 +3,13 @@ package tbtest
 import (
 	"context"
 	"math"
-	"math/big"
 	"math/rand/v2"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/internal/ideal"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -246,8 +246,7 @@ func centuriesIdle(s *suite) {
 		f := s.new(limit)
 		f.allowN("a", limit.Capacity)
 		f.Set(math.MaxInt64) // 292 years
-		ideal := new(big.Rat).Sub(bound(limit, math.MaxInt64), quantum(limit))
-		full := ideal.Cmp(big.NewRat(2*int64(limit.Capacity), 1)) >= 0
+		full := multiple(math.MaxInt64, ideal.Rate(limit)).Cmp(tokens(limit.Capacity)) >= 0
 		if d := f.allowN("a", limit.Capacity); full && !d.Allowed {
 			s.Errorf("limit %+v: not full after 292 years: %+v", limit, d)
 		}

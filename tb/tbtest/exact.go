@@ -8,51 +8,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// ideal is the continuous bucket of the contract, in exact fractions. Its tokens are negative in
-// debt.
-type ideal struct {
-	limit  tb.Limit
-	tokens *big.Rat
-	at     time.Duration // since start
-}
-
-func newIdeal(limit tb.Limit) *ideal {
-	return &ideal{limit: limit, tokens: big.NewRat(int64(limit.Capacity), 1)}
-}
-
-// to refills the bucket up to t.
-func (b *ideal) to(t time.Duration) {
-	b.tokens.Add(b.tokens, supplied(b.limit, t-b.at))
-	b.at = t
-	b.cut()
-}
-
-// put adds tokens, which may be negative.
-func (b *ideal) put(tokens *big.Rat) {
-	b.tokens.Add(b.tokens, tokens)
-	b.cut()
-}
-
-func (b *ideal) take(n int) { b.put(big.NewRat(-int64(n), 1)) }
-
-// change changes the limit at the time of the bucket.
-func (b *ideal) change(limit tb.Limit) {
-	b.limit = limit
-	b.cut()
-}
-
-func (b *ideal) cut() {
-	if c := big.NewRat(int64(b.limit.Capacity), 1); b.tokens.Cmp(c) > 0 {
-		b.tokens.Set(c)
-	}
-}
-
-// supplied returns the tokens that the rate supplies in d.
-func supplied(limit tb.Limit, d time.Duration) *big.Rat {
-	r := big.NewRat(limit.Tokens, int64(limit.Per))
-	return r.Mul(r, big.NewRat(int64(d), 1))
-}
-
 // timeFor returns the time in which the rate supplies a number of tokens, rounded up to a
 // nanosecond, or tb.Never.
 func timeFor[N int | int64](limit tb.Limit, tokens N) time.Duration {
