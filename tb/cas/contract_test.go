@@ -3,16 +3,19 @@ package cas_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math"
 	"sync"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 	"github.com/seed-181794aa/ratelimit/tb/tbtest"
 )
+
+// TestMain fails if a test leaves a goroutine behind.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestContract(t *testing.T) {
 	tbtest.Run(t, func(limit tb.Limit, opts ...tb.Option) (tb.Limiter, error) {
@@ -28,6 +31,14 @@ func (l limiter) Charge(key string, cost float64) (tb.Charge, error) {
 	c, err := l.TokenBucket.Charge(key, cost)
 	return &c, err
 }
+
+func TestKeysOfOtherTypes(t *testing.T) {
+	tbtest.RunGeneric(
+		t, cas.New[tbtest.Name], cas.New[tbtest.Composite], cas.New[float64], cas.New[any],
+	)
+}
+
+func TestConstructor(t *testing.T) { tbtest.RunConstructor(t, cas.NewTokenBucket) }
 
 // TestBucketContract runs the suite on single buckets, one for each key.
 func TestBucketContract(t *testing.T) {
@@ -150,78 +161,6 @@ func TestBucketMovesAsTheLimiterDoes(t *testing.T) {
 		now = now.Add(time.Duration(i%13) * 7 * time.Second)
 		if i%3 == 0 {
 			now = now.Add(-time.Minute)
-		}
-	}
-}
-
-func TestNewTokenBucketPanicsOnBadArguments(t *testing.T) {
-	bad := func(capacity int, rate float64, opts ...tb.Option) {
-		defer func() {
-			if err, ok := recover().(*tb.ConfigError); !ok {
-				t.Errorf("capacity %d, rate %v: panic with %v, want a *tb.ConfigError", capacity, rate, err)
-			}
-		}()
-		cas.NewTokenBucket(capacity, rate, opts...)
-	}
-	bad(0, 1)
-	bad(1<<30+1, 1)
-	bad(1, 0)
-	bad(1, -1)
-	bad(1, math.NaN())
-	bad(1, math.Inf(1))
-	bad(1, 1e9+1)
-	bad(1, 1, tb.WithMaxKeys(0))
-}
-
-func TestNaNIsNotAKey(t *testing.T) {
-	l, err := cas.New[float64](tb.Limit{Capacity: 1, Tokens: 1, Per: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d, err := l.Allow(t.Context(), math.NaN()); !errors.Is(err, tb.ErrInvalidKey) || d.Allowed {
-		t.Errorf("got %+v, %v, want ErrInvalidKey", d, err)
-	}
-	if _, err := l.Peek(t.Context(), math.NaN()); !errors.Is(err, tb.ErrInvalidKey) {
-		t.Errorf("Peek: got %v, want ErrInvalidKey", err)
-	}
-	l.Reset(math.NaN())
-	if n := l.Len(); n != 0 {
-		t.Errorf("%d keys, want 0", n)
-	}
-}
-
-type route struct {
-	tenant string
-	port   int
-	path   string
-}
-
-func TestKeysOfOtherTypes(t *testing.T) {
-	type name string
-	runKeys(t, func(text string) name { return name(text) })
-	runKeys(t, func(text string) route { return route{text[:4], 80, text[4:]} })
-	runKeys(t, func(text string) [2]string { return [2]string{text[1:], text[:1]} })
-	runKeys(t, func(text string) struct{ r [1]route } {
-		return struct{ r [1]route }{[1]route{{text, 1, text[1:]}}}
-	})
-}
-
-func runKeys[K comparable](t *testing.T, key func(text string) K) {
-	t.Run(fmt.Sprintf("%T", key("0123456789")), func(t *testing.T) {
-		tbtest.RunKeys(t, func(limit tb.Limit, opts ...tb.Option) (tbtest.Keyed[K], error) {
-			return cas.New[K](limit, opts...)
-		}, key)
-	})
-}
-
-func TestKeyTypesThatHoldAnInterfaceAreRefused(t *testing.T) {
-	limit := tb.Limit{Capacity: 1, Tokens: 1, Per: 1}
-	_, plain := cas.New[any](limit)
-	_, inside := cas.New[struct{ err [1]error }](limit)
-	for _, err := range []error{plain, inside} {
-		var cfg *tb.ConfigError
-		if !errors.As(err, &cfg) || cfg.Field != "K" {
-			t.Errorf("got error %v, want a *tb.ConfigError for K", err)
 		}
 	}
 }

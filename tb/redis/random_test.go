@@ -28,10 +28,8 @@ func randomLimit(rng *rand.Rand) tb.Limit {
 		l.Tokens = 1<<rateBits - int64(magnitude(rng, 1<<47))
 		return l
 	case 3: // the product of capacity and divisor is near 2⁵³
-		units := int64(l.Capacity)
-		for scale := int64(1); scale < unit.MaxScale && int64(l.Capacity)*scale < unit.Least; scale *= 10 {
-			units = int64(l.Capacity) * scale * 10
-		}
+		scale, _ := unit.Scale(l.Capacity)
+		units := int64(l.Capacity) * int64(scale)
 		l.Per = time.Duration(1000 * max(1, (1<<53)/(units+2)-5+rng.Int64N(10)))
 	}
 	l.Tokens = int64(magnitude(rng, uint64(l.Per)))

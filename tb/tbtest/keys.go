@@ -32,10 +32,8 @@ type Keyed[K comparable] interface {
 // key makes a key from text. The strings in the key must be parts of text, not copies, and
 // together hold all of it. Different texts must give different keys. A text has at least eight
 // bytes.
-func RunKeys[K comparable](
-	t *testing.T,
-	newLimiter func(tb.Limit, ...tb.Option) (Keyed[K], error),
-	key func(text string) K,
+func RunKeys[K comparable, L Keyed[K]](
+	t *testing.T, newLimiter func(tb.Limit, ...tb.Option) (L, error), key func(text string) K,
 ) {
 	newByText := func(limit tb.Limit, opts ...tb.Option) (tb.Limiter, error) {
 		l, err := newLimiter(limit, opts...)

@@ -25,7 +25,8 @@
 //		return l.Limiter.Charge(key, cost)
 //	}
 //
-// [RunKeys] checks limiters with keys of any type.
+// [RunGeneric] checks an implementation that is generic in the type of its keys, [RunKeys] limiters
+// with keys of one type, and [RunConstructor] a constructor that panics.
 package tbtest
 
 import (

@@ -1,5 +1,5 @@
-// Package span computes when the delta of a bucket of tb/cas runs out, so that its next
-// grant moves it.
+// Package span computes when the delta of a bucket of tb/cas runs out, so that its next grant moves
+// it. It knows the words of tb/cas, so it counts in the same units. It judges no answer.
 package span
 
 import (
@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/internal/unit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -25,10 +26,7 @@ func Start(l interface {
 // Delta returns a little more than the time after which the delta of a bucket of limit l runs
 // out. The documentation of tb/cas says how many bits the delta has.
 func Delta(l tb.Limit) time.Duration {
-	scale := uint64(1)
-	for scale < 1_000_000 && uint64(l.Capacity)*scale < 1<<23 {
-		scale *= 10
-	}
+	scale, _ := unit.Scale(l.Capacity)
 	units := float64(uint64(1) << (63 - bits.Len64(2*uint64(l.Capacity)*scale-1)))
 	ns := (units + 1) / float64(scale) / float64(l.Tokens) * float64(l.Per)
 	return 2 + time.Duration(min(ns, math.MaxInt64/2))
