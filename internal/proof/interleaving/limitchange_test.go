@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/seed-181794aa/ratelimit/internal/proof/earlier"
+	"github.com/seed-181794aa/ratelimit/internal/mutexstate"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -35,12 +35,12 @@ func (r reference) Settle(key string, v tb.Reservation, actual float64) error {
 func (reference) Receipt(tb.Reservation) uint64 { return 0 }
 
 func (r reference) SetLimit(limit tb.Limit) error {
-	r.earlier.Limit = earlier.Of(r.TokenBucket)
+	*r.earlier = mutexstate.Limits(r.TokenBucket)
 	return r.TokenBucket.SetLimit(limit)
 }
 
 func (r reference) SetTier(tier int, limit tb.Limit) error {
-	r.earlier.Limit = earlier.Of(r.TokenBucket)
+	*r.earlier = mutexstate.Limits(r.TokenBucket)
 	return r.TokenBucket.SetTier(tier, limit)
 }
 
@@ -66,14 +66,11 @@ func (c *tierCharge) Take(t time.Time) (tb.Decision, error) {
 	return c.Charge.Take(t)
 }
 
-// earlierLimit is the limit before the latest SetLimit.
-type earlierLimit struct{ earlier.Limit }
-
 // useLimit makes the limiter use the earlier limit if the step has its second outcome. The function
 // that it returns makes the limiter use the present limit again.
 func (r reference) useLimit(key string) (restore func()) {
-	if r.caller == nil || !r.other {
+	if r.caller == nil || !r.other || *r.earlier == nil {
 		return func() {}
 	}
-	return r.earlier.Use(r.TokenBucket, key)
+	return mutexstate.Use(r.TokenBucket, *r.earlier, key)
 }

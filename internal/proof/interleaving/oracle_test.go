@@ -150,7 +150,7 @@ func (m *oracle) then(s *sequence, t turn) *sequence {
 	}
 	s.next[t] = next
 	l, before := m.limiter()
-	earlier := new(earlierLimit)
+	earlier := new(any)
 	left := 0 // number of calls
 	inserts := new(insertLock)
 	threads := make([]*caller, len(m.scenario.threads))

@@ -3,10 +3,10 @@ package interleaving
 import (
 	"context"
 	"iter"
-	"reflect"
 	"slices"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/internal/mutexstate"
 	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
@@ -18,10 +18,7 @@ type reference struct {
 }
 
 // Has reports whether key has a bucket.
-func (r reference) Has(key string) bool {
-	buckets := reflect.ValueOf(r.TokenBucket).Elem().FieldByName("buckets")
-	return buckets.MapIndex(reflect.ValueOf(key)).IsValid()
-}
+func (r reference) Has(key string) bool { return mutexstate.Has(r.TokenBucket, key) }
 
 func (r reference) Peek(ctx context.Context, key string) (tb.Decision, error) {
 	defer r.useLimit(key)()
@@ -150,7 +147,7 @@ type caller struct {
 	yield   func(answer, phase) bool // nil if the thread is stopped
 	inserts *insertLock
 	client  *client
-	earlier *earlierLimit
+	earlier *any  // the limits before the latest SetLimit, or nil
 	shared  bool  // the second outcome of Settle is that it does nothing
 	fresh   bool  // the call has not made a step
 	other   bool  // the next step has its second outcome
@@ -161,9 +158,9 @@ type caller struct {
 type insertLock struct{ holder *caller }
 
 func newCaller(
-	l *mutex.TokenBucket, calls []call, before *client, inserts *insertLock, e *earlierLimit,
+	l *mutex.TokenBucket, calls []call, before *client, inserts *insertLock, earlier *any,
 ) *caller {
-	r := &caller{inserts: inserts, client: before.after(), earlier: e}
+	r := &caller{inserts: inserts, client: before.after(), earlier: earlier}
 	r.client.now = before.now
 	r.next, r.stop = iter.Pull2(func(yield func(answer, phase) bool) {
 		r.yield = yield

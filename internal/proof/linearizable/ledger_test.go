@@ -2,12 +2,11 @@ package linearizable
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/seed-181794aa/ratelimit/internal/proof/earlier"
+	"github.com/seed-181794aa/ratelimit/internal/mutexstate"
 	"github.com/seed-181794aa/ratelimit/internal/proof/span"
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
@@ -63,32 +62,14 @@ func (o *ledger) then(s step) *ledger {
 	c := new(sharedClock)
 	l, _, a := next.replay(c)
 	next.reply = a
-	next.digest = digestOf(l.reserver.(*mutex.TokenBucket))
+	next.digest = mutexstate.States(l.reserver)
 	o.next[s] = next
 	return next
 }
 
-// digestOf returns the states of the buckets of l.
-func digestOf(l *mutex.TokenBucket) string {
-	var all []string
-	buckets := reflect.ValueOf(l).Elem().FieldByName("buckets")
-	for _, k := range buckets.MapKeys() {
-		b := buckets.MapIndex(k).Elem()
-		changes := 0 // of the limit that the bucket has not seen
-		for l := b.FieldByName("limit").Elem(); !l.FieldByName("next").IsNil(); changes++ {
-			l = l.FieldByName("next").Elem()
-		}
-		all = append(all, fmt.Sprintf("%v: %v tokens at %v, debt %v, %v moves, %d changes", k,
-			b.FieldByName("tokens"), b.FieldByName("time"), b.FieldByName("inDebt"),
-			b.FieldByName("moves"), changes))
-	}
-	slices.Sort(all)
-	return fmt.Sprint(all)
-}
-
 // replay makes the calls that led to o on a new limiter, whose clock is c. It returns the limits
 // that the limiter has had, and the last reply.
-func (o *ledger) replay(c *sharedClock) (*session, []earlier.Limit, reply) {
+func (o *ledger) replay(c *sharedClock) (*session, []any, reply) {
 	if o.parent == nil {
 		l, err := mutex.New[string](o.setup.limit, o.setup.options(c)...)
 		if err != nil {
@@ -98,15 +79,14 @@ func (o *ledger) replay(c *sharedClock) (*session, []earlier.Limit, reply) {
 		return newSession(l), nil, reply{}
 	}
 	s, limits, _ := o.parent.replay(c)
-	l := s.reserver.(*mutex.TokenBucket)
 	if o.last.verb == setLimit {
-		limits = append(limits, earlier.Of(l))
+		limits = append(limits, mutexstate.Limits(s.reserver))
 	}
 	if o.last.lost {
 		return s, limits, reply{}
 	}
 	if o.last.back > 0 {
-		defer limits[len(limits)-o.last.back].Use(l, o.last.key)()
+		defer mutexstate.Use(s.reserver, limits[len(limits)-o.last.back], o.last.key)()
 	}
 	return s, limits, o.last.on(s, c)
 }

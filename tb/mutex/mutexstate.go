@@ -1,0 +1,53 @@
+package mutex
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/seed-181794aa/ratelimit/internal/mutexstate"
+)
+
+func init() {
+	mutexstate.Has = func(l any, key string) bool { return l.(*TokenBucket).buckets[key] != nil }
+	mutexstate.States = func(l any) string { return l.(*TokenBucket).states() }
+	mutexstate.Limits = func(l any) any { return slices.Clone(l.(*TokenBucket).tiers) }
+	mutexstate.Use = func(l, limits any, key string) (restore func()) {
+		return l.(*TokenBucket).use(limits.([]*limit), key)
+	}
+}
+
+func (l *Limiter[K]) states() string {
+	var all []string
+	for _, b := range l.buckets {
+		changes := 0 // of the limit that the bucket has not seen
+		for m := b.limit; m.next != nil; m = m.next {
+			changes++
+		}
+		all = append(all, fmt.Sprintf("%v: %v tokens at %v, debt %v, %v moves, %d changes",
+			b.key, b.tokens, b.time, b.inDebt, b.moves, changes))
+	}
+	slices.Sort(all)
+	return fmt.Sprint(all)
+}
+
+func (l *Limiter[K]) use(limits []*limit, key K) (restore func()) {
+	if b := l.buckets[key]; b != nil {
+		for m := limits[b.limit.tier].next; m != nil; m = m.next {
+			if m == b.limit {
+				return func() {}
+			}
+		}
+	}
+	present := l.tiers
+	later := make([]*limit, len(limits))
+	for i, m := range limits { // as if none had changed
+		later[i], m.next = m.next, nil
+	}
+	l.tiers = limits
+	return func() {
+		l.tiers = present
+		for i, m := range limits {
+			m.next = later[i]
+		}
+	}
+}
