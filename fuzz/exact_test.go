@@ -157,7 +157,7 @@ func (j *judge) reserve(b *ideal.Bucket, c call, charge charge, cost *big.Rat) s
 	j.hold(b, c, charge, cost)
 	switch then := j.now.Add(charge.Delay()); {
 	case charge.Delay() == 0:
-		if most := tokens.Add(tokens, b.Quantum()); cost.Cmp(most) > 0 {
+		if most := new(big.Rat).Add(tokens, b.Quantum()); cost.Cmp(most) > 0 {
 			return fmt.Sprintf("granted %v without a delay, and the ideal bucket holds %v", cost, tokens)
 		}
 	case over.Cmp(b.Quantum()) > 0:
