@@ -11,8 +11,9 @@ import (
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
-// check returns the fields of a policy that have no meaning for a gRPC call.
-func check(p *httplimit.Policy) error {
+// check returns the fields of a policy that have no meaning for a gRPC call, or pick exempt methods
+// only.
+func check(p *httplimit.Policy, exempt []string) error {
 	if p == nil { // an error of httplimit
 		return nil
 	}
@@ -27,7 +28,14 @@ func check(p *httplimit.Policy) error {
 			errs = append(errs, fmt.Errorf("set %q: selector.methods must have POST, because every gRPC "+
 				"call is one: pathExact and pathPrefix select gRPC methods", s.Name))
 		}
+		if slices.Contains(exempt, s.Selector.PathExact) && s.Selector.PathPrefix == "" {
+			errs = append(errs, fmt.Errorf("set %q: selector.pathExact is an exempt method (got %q)",
+				s.Name, s.Selector.PathExact))
+		}
 		for r := range s.All() {
+			if method := r.Match[MethodKey]; slices.Contains(exempt, method) {
+				errs = append(errs, fmt.Errorf("rule %q: match has an exempt method (got %q)", r.Name, method))
+			}
 			for _, source := range foreignSources(r) {
 				errs = append(errs, fmt.Errorf("rule %q: %s has no meaning for a gRPC call", r.Name, source))
 			}

@@ -23,20 +23,14 @@ func waiting(wait WaitFunc) []grpc.DialOption {
 	}
 }
 
-func newBucket(t *testing.T, capacity int) *ratelimit.Bucket {
-	t.Helper()
-	b, err := ratelimit.NewBucket(ratelimit.Limit{Capacity: capacity, Tokens: 1, Per: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
 // Calls and streams of a client wait for its bucket, one after another.
 func TestClientWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen []string
-		bucket := newBucket(t, 1)
+		bucket, err := ratelimit.NewBucket(ratelimit.Limit{Capacity: 1, Tokens: 1, Per: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
 		conn := start(t, &backend{}, nil, waiting(
 			func(ctx context.Context, cc *grpc.ClientConn, method string) error {
 				seen = append(seen, cc.Target()+method)
@@ -62,18 +56,6 @@ func TestClientWaits(t *testing.T) {
 }
 
 // A call that cannot wait is not sent.
-func TestClientThatCannotWait(t *testing.T) {
-	s := &backend{}
-	conn := start(t, s, nil, waiting(func(context.Context, *grpc.ClientConn, string) error {
-		return &ratelimit.WaitError{Wait: time.Hour}
-	})...)
-	wantCode(t, unary(t.Context(), conn), codes.ResourceExhausted)
-	wantCode(t, sendMessages(t.Context(), conn, 1), codes.ResourceExhausted)
-	if n := s.calls.Load(); n != 0 {
-		t.Errorf("%d calls were sent", n)
-	}
-}
-
 func TestErrorsOfAWait(t *testing.T) {
 	for name, c := range map[string]struct {
 		err   error
@@ -89,8 +71,15 @@ func TestErrorsOfAWait(t *testing.T) {
 			&ratelimit.WaitError{Wait: time.Hour, Deadline: true}, codes.DeadlineExceeded, 0,
 		},
 	} {
-		err := waitError(c.err)
+		s := &backend{}
+		conn := start(t, s, nil, waiting(
+			func(context.Context, *grpc.ClientConn, string) error { return c.err })...)
+		err := unary(t.Context(), conn)
 		wantCode(t, err, c.code)
+		wantCode(t, sendMessages(t.Context(), conn, 1), c.code)
+		if n := s.calls.Load(); n != 0 {
+			t.Errorf("%s: %d calls were sent", name, n)
+		}
 		if d := retryDelay(err); d != c.delay {
 			t.Errorf("%s: RetryInfo %v, want %v", name, d, c.delay)
 		}

@@ -60,7 +60,7 @@ func Example() {
 
 	ctx := metadata.AppendToOutgoingContext(context.Background(), "x-api-key", "k1")
 	for range 3 {
-		_, err := client.Check(ctx, &healthpb.HealthCheckRequest{})
+		_, err := client.List(ctx, &healthpb.HealthListRequest{})
 		fmt.Println(status.Code(err))
 		for _, detail := range status.Convert(err).Details() {
 			switch d := detail.(type) {
@@ -88,7 +88,7 @@ func ExamplePerAddress() {
 	client, stop := connect(server)
 	defer stop()
 
-	_, err := client.Check(context.Background(), &healthpb.HealthCheckRequest{})
+	_, err := client.List(context.Background(), &healthpb.HealthListRequest{})
 	fmt.Println(status.Code(err))
 	// Output:
 	// OK
@@ -144,7 +144,7 @@ func ExampleUnaryClientInterceptor() {
 	client, stop := connect(grpc.NewServer(), options...)
 	defer stop()
 	for range 3 {
-		_, err := client.Check(context.Background(), &healthpb.HealthCheckRequest{})
+		_, err := client.List(context.Background(), &healthpb.HealthListRequest{})
 		fmt.Println(status.Code(err))
 	}
 	// Output:

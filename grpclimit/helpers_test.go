@@ -13,6 +13,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -132,6 +134,7 @@ func start(
 	}))
 	server := grpc.NewServer(opts...)
 	testpb.RegisterTestServiceServer(server, s)
+	healthpb.RegisterHealthServer(server, health.NewServer())
 	done := make(chan error)
 	go func() { done <- server.Serve(listener) }()
 	conn, err := grpc.NewClient("passthrough:memory",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"sync/atomic"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
@@ -20,6 +21,7 @@ import (
 // same buckets, for a server that has both.
 type Limiter struct {
 	*httplimit.Limiter
+	exempt     []string // methods
 	sendFields bool
 	last       atomic.Pointer[quota] // see quotaStatus
 }
@@ -43,7 +45,7 @@ func PerAddress(capacity int, refillPerSec float64, opts ...Option) *Limiter {
 // New returns a limiter that applies p. The error joins everything that is wrong with the policy
 // and the options, also fields that have no meaning for a gRPC call.
 func New(p *httplimit.Policy, opts ...Option) (*Limiter, error) {
-	s := settings{http: []httplimit.Option{
+	s := settings{exempt: []string{healthCheck}, http: []httplimit.Option{
 		httplimit.WithHeader(header),
 		extractor(MethodKey, func(_ context.Context, method string) string { return method }),
 		extractor(ServiceKey, func(_ context.Context, method string) string { return service(method) }),
@@ -52,20 +54,26 @@ func New(p *httplimit.Policy, opts ...Option) (*Limiter, error) {
 		o(&s)
 	}
 	l, err := httplimit.New(p, s.http...)
-	if foreign := check(p); foreign != nil {
+	for _, method := range s.exempt {
+		if !fullName.MatchString(method) {
+			err = errors.Join(err, fmt.Errorf("grpclimit: WithExempt: want /package.Service/Method, got %q",
+				method))
+		}
+	}
+	if foreign := check(p, s.exempt); foreign != nil {
 		err = errors.Join(err, fmt.Errorf("grpclimit: %w", foreign))
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &Limiter{Limiter: l, sendFields: s.sendFields}, nil
+	return &Limiter{Limiter: l, exempt: s.exempt, sendFields: s.sendFields}, nil
 }
 
 // SetPolicy replaces the policy, as httplimit.Limiter.SetPolicy does. If p has an error, or a field
 // that has no meaning for a gRPC call, the policy stays as it was. SetPolicy of the embedded
 // Limiter does not look for such fields.
 func (l *Limiter) SetPolicy(p *httplimit.Policy) error {
-	if err := check(p); err != nil {
+	if err := check(p, l.exempt); err != nil {
 		return fmt.Errorf("grpclimit: the policy stays as it was: %w", err)
 	}
 	return l.Limiter.SetPolicy(p)
@@ -77,6 +85,7 @@ type Option func(*settings)
 
 type settings struct {
 	http       []httplimit.Option
+	exempt     []string
 	sendFields bool
 }
 
@@ -94,6 +103,20 @@ func WithHTTPOptions(opts ...httplimit.Option) Option {
 // be safe for concurrent use.
 func WithExtractor(key string, value func(ctx context.Context, method string) string) Option {
 	return WithHTTPOptions(extractor(key, value))
+}
+
+// healthCheck is how probes and load balancers ask whether a server is healthy. A refusal would make
+// them restart the server, or take it away.
+const healthCheck = "/grpc.health.v1.Health/Check"
+
+// fullName matches the full name of a method.
+var fullName = regexp.MustCompile(`^/.+/[^/]+$`)
+
+// WithExempt lets the interceptors pass calls of more methods than grpc.health.v1.Health/Check. They
+// take no tokens, neither at their start nor for their messages, and no count has them. The names
+// are full, as in "/package.Service/Method". A rule for an exempt method alone is an error.
+func WithExempt(methods ...string) Option {
+	return func(s *settings) { s.exempt = append(s.exempt, methods...) }
 }
 
 // WithFields sends the fields RateLimit, RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset

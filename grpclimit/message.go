@@ -3,6 +3,7 @@ package grpclimit
 import (
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -22,6 +23,9 @@ func (l *Limiter) MessageServerInterceptor() grpc.StreamServerInterceptor {
 	return func(
 		srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler,
 	) error {
+		if slices.Contains(l.exempt, info.FullMethod) {
+			return handler(srv, stream)
+		}
 		s := &messageStream{
 			ServerStream: stream, l: l, r: newRequest(stream.Context(), info.FullMethod),
 		}

@@ -16,6 +16,8 @@ func ruleOf(name, more, config string) string {
 // A source that no gRPC call has is an error that names the rule, in New and in SetPolicy.
 func TestSourcesWithoutMeaning(t *testing.T) {
 	const all = `"limit_keys": []`
+	health := ruleOf("r", all+`, "match": {"grpc:method": "`+healthCheck+`"}`, "")
+	wantRejected(t, health, `rule "r": match has an exempt method (got "/grpc.health.v1.Health/Check")`)
 	tiers := `, "tiers": {"by": "query:plan", "limits": {"a": {"rps": 1, "burst": 1}}}`
 	for want, policy := range map[string]string{
 		"query:id":          ruleOf("r", `"limit_keys": ["query:id"]`, ""),
@@ -32,11 +34,12 @@ func TestSourcesWithoutMeaning(t *testing.T) {
 	}
 }
 
-// A selector that picks no call is an error that names the set.
+// A selector that picks no call that has a limit is an error that names the set.
 func TestSelectorsWithoutMeaning(t *testing.T) {
 	for selector, want := range map[string]string{
-		`"hosts": ["h"]`:                  "selector.hosts has no meaning for a gRPC call",
-		`"methods": ["GET", "UnaryCall"]`: "selector.methods must have POST",
+		`"hosts": ["h"]`:                     "selector.hosts has no meaning for a gRPC call",
+		`"methods": ["GET", "UnaryCall"]`:    "selector.methods must have POST",
+		`"pathExact": "` + healthCheck + `"`: "selector.pathExact is an exempt method",
 	} {
 		wantRejected(t, `{"policies": [{"id": "s", "spec": {"selector": {`+selector+`}, "rules": [`+
 			ruleOf("r", `"limit_keys": []`, "")+`]}}]}`, `set "s": `+want)
@@ -74,10 +77,10 @@ func TestWithoutAPolicy(t *testing.T) {
 // The errors of the policy, the options and the fields without a meaning are all there.
 func TestErrorsAreJoined(t *testing.T) {
 	_, err := New(httplimit.Rules(httplimit.Rule{Name: "r", Keys: []string{"query:id", "tenant"}}),
-		WithExtractor("user", nil))
+		WithExtractor("user", nil), WithExempt("Health/Check"))
 	for _, want := range []string{
 		"limit is not valid", "(got \"tenant\")", "WithExtractor: want a key and a function",
-		`rule "r": query:id has no meaning for a gRPC call`,
+		`WithExempt: want /package.Service/Method, got "Health/Check"`, `rule "r": query:id has no meaning for a gRPC call`,
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\nwant %s", err, want)

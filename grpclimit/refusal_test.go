@@ -163,10 +163,7 @@ func TestPushback(t *testing.T) {
 		trailer metadata.MD
 	}{{err, trailer}, {streamErr, stream.Trailer()}} {
 		wait := retryDelay(c.err)
-		ms := wait.Milliseconds()
-		if wait%time.Millisecond > 0 {
-			ms++
-		}
+		ms := (wait + time.Millisecond - 1).Milliseconds()
 		got := c.trailer.Get(pushbackField)
 		if wait == 0 || !slices.Equal(got, []string{strconv.FormatInt(ms, 10)}) {
 			t.Errorf("%s %q, want %d for %v", pushbackField, got, ms, wait)

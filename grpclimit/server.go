@@ -3,6 +3,7 @@ package grpclimit
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -79,6 +80,9 @@ func (s *answeringStream) settle(step func()) {
 // admit takes the tokens of a call. It returns the settlement, which is nil if there is nothing to
 // settle, or the status with which the call ends.
 func (l *Limiter) admit(r *http.Request) (*httplimit.Settlement, error) {
+	if slices.Contains(l.exempt, r.URL.Path) {
+		return nil, nil
+	}
 	var fields http.Header
 	if l.sendFields {
 		fields = http.Header{}

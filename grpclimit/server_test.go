@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/metadata"
 )
@@ -42,12 +43,27 @@ func TestStartOfAStream(t *testing.T) {
 	}
 }
 
+// Health checks and the methods of WithExempt take no tokens. Other methods of the same service do.
 // Only WithFields makes header metadata of the fields: see TestFace.
-func TestWithoutFields(t *testing.T) {
+func TestExemptMethods(t *testing.T) {
+	l := mustNew(t, rule("[]", 1, ""), standing(), WithExempt(inputMethod))
+	conn := start(t, &backend{}, append(interceptors(l), messageInterceptor(l)...))
+	client, request := healthpb.NewHealthClient(conn), &healthpb.HealthCheckRequest{}
 	header := metadata.MD{}
-	conn := start(t, &backend{}, interceptors(mustNew(t, rule("[]", 1, ""))))
-	unary(t.Context(), conn, grpc.Header(&header))
-	if got := header.Get("ratelimit"); len(got) > 0 {
-		t.Errorf("the field RateLimit is %q", got)
+	for _, want := range []codes.Code{codes.OK, codes.ResourceExhausted} {
+		for range 3 {
+			_, err := client.Check(t.Context(), request)
+			wantCode(t, err, codes.OK)
+			wantCode(t, sendMessages(t.Context(), conn, 3), codes.OK)
+		}
+		wantCode(t, unary(t.Context(), conn, grpc.Header(&header)), want)
+		if got := header.Get("ratelimit"); len(got) > 0 {
+			t.Errorf("the field RateLimit is %q", got)
+		}
 	}
+	watch, err := client.Watch(t.Context(), request)
+	if err == nil {
+		_, err = watch.Recv()
+	}
+	wantCode(t, err, codes.ResourceExhausted)
 }
