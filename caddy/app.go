@@ -35,18 +35,12 @@ type App struct {
 
 // use is the use of a limiter by the handlers of a configuration.
 type use struct {
-	shared  shared
+	key     poolKey
+	text    string // of the policy, the matchers and the settings
 	place   string // of the first of the handlers, in a Caddyfile
 	content content
 	before  content // was in force when the content came into force
 	limiter *limiter
-}
-
-// shared is what handlers of the same limiter have in common.
-type shared struct {
-	key                poolKey
-	document, matchers string
-	look               Look
 }
 
 // CaddyModule implements caddy.Module.
@@ -80,7 +74,7 @@ func (*App) Stop() error { return nil }
 func (a *App) Cleanup() error {
 	var errs []error
 	for _, u := range a.used {
-		deleted, err := limiters.Delete(u.shared.key)
+		deleted, err := limiters.Delete(u.key)
 		errs = append(errs, err)
 		if !deleted && u.limiter.inForce.policy == u.content.policy {
 			errs = append(errs, u.limiter.force(u.before))
@@ -95,15 +89,14 @@ func (a *App) use(ctx caddy.Context, h *Handler) (*limiter, error) {
 	if err != nil {
 		return nil, err
 	}
-	matchers, err := json.Marshal(h.Matchers)
+	text, err := json.Marshal([]any{string(document), h.Matchers, h.Settings})
 	if err != nil {
 		return nil, err
 	}
-	key := newPoolKey(h.Name, h.Settings)
-	u := &use{shared: shared{key, string(document), string(matchers), h.Look}, place: h.Caddyfile}
+	u := &use{key: newPoolKey(h.Name, h.Settings), text: string(text), place: h.Caddyfile}
 	u.content.look = h.Look
 	if other := a.used[h.Name]; other != nil {
-		if u.shared != other.shared {
+		if u.text != other.text {
 			return nil, errors.New("another handler has a limiter of this name with another policy," +
 				" other matchers or other settings: give one of them another name" + where(other.place))
 		}
@@ -119,7 +112,7 @@ func (a *App) use(ctx caddy.Context, h *Handler) (*limiter, error) {
 	if u.content.policy, err = httplimit.ParsePolicyFor(document, opts...); err != nil {
 		return nil, plain(err)
 	}
-	if u.limiter, err = loadLimiter(key, h.Settings, u.content); err != nil {
+	if u.limiter, err = loadLimiter(u.key, h.Settings, u.content); err != nil {
 		return nil, plain(err)
 	}
 	a.used[h.Name] = u

@@ -77,8 +77,8 @@ func (p *parser) parse() error {
 	return p.explain(err)
 }
 
-// defaultName returns the name of a directive that has none, by its place among them. A reload finds
-// the same name again, and a snippet that is imported twice has two.
+// defaultName returns the name of a directive that has none, by its place among them. A reload
+// finds the same name again, and a snippet that is imported twice has two.
 func (p *parser) defaultName() string {
 	const count = directive + ".unnamed"
 	n, _ := p.State[count].(int)

@@ -143,8 +143,7 @@ func TestErrorsOfTheDirectiveHaveTheirPlace(t *testing.T) {
 		{rule(key + "burst 9\nrate 2000000000/s"), "1e9 tokens a second, at Caddyfile:6"},
 		{rule("key"), "at Caddyfile:4"},
 		{rule("key words"), "key words: want placeholders such as {client_ip}, header:<name>"},
-		{limited("shadow\nkey {clientip}"), `rule "r": key {clientip} is not a placeholder of Caddy: ` +
-			"if a module or the directive map sets it, copy it with the directive vars, at Caddyfile:7"},
+		{limited("key {clientip}"), "sets it, copy it with the directive vars, at Caddyfile:6"},
 		{limited("key {client_ip} {client_ip}"),
 			"key must be unique (got {client_ip} again), at Caddyfile:6"},
 		{rule("rate 5/s\nburst 1073741824\nkey {client_ip}\nipv6_prefixes 64 48"),

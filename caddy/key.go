@@ -39,11 +39,7 @@ func placeholders(key string) (func(*http.Request) string, error) {
 		return nil, err
 	}
 	return func(r *http.Request) string {
-		repl, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
-		if !ok {
-			return ""
-		}
-		value, _ := repl.ReplaceFunc(key, present) // no value is an error and ""
+		value, _ := replacer(r).ReplaceFunc(key, present) // no value is an error and ""
 		return value
 	}, nil
 }

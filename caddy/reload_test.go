@@ -140,8 +140,8 @@ func TestALimiterEndsWithItsLastConfiguration(t *testing.T) {
 	})
 }
 
-// Directives with the same name share a limiter. Each one without a name has its own, which a reload
-// keeps.
+// Directives with the same name share a limiter. Each one without a name has its own, which a
+// reload keeps.
 func TestNamesOfLimiters(t *testing.T) {
 	sites := func(burst, more string) string {
 		rule := "{\n" + perHour("r", burst, "key none") + "}\nrespond ok\n}\n"

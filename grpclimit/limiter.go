@@ -105,16 +105,17 @@ func WithExtractor(key string, value func(ctx context.Context, method string) st
 	return WithHTTPOptions(extractor(key, value))
 }
 
-// healthCheck is how probes and load balancers ask whether a server is healthy. A refusal would make
-// them restart the server, or take it away.
+// healthCheck is how probes and load balancers ask whether a server is healthy. A refusal would
+// make them restart the server, or take it away.
 const healthCheck = "/grpc.health.v1.Health/Check"
 
 // fullName matches the full name of a method.
 var fullName = regexp.MustCompile(`^/.+/[^/]+$`)
 
-// WithExempt lets the interceptors pass calls of more methods than grpc.health.v1.Health/Check. They
-// take no tokens, neither at their start nor for their messages, and no count has them. The names
-// are full, as in "/package.Service/Method". A rule for an exempt method alone is an error.
+// WithExempt exempts the calls of methods from all rules, as the calls of
+// grpc.health.v1.Health/Check always are. They take no tokens, neither at their start nor for their
+// messages, and no count has them. The names are full, as in "/package.Service/Method". A rule for
+// an exempt method alone is an error.
 func WithExempt(methods ...string) Option {
 	return func(s *settings) { s.exempt = append(s.exempt, methods...) }
 }
