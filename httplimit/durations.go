@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"math"
 	"math/bits"
 	"time"
 
@@ -16,15 +17,23 @@ func (c *call) reset(e *entry) int64 {
 	return max(1, ceilSeconds(c.level(e).NextToken))
 }
 
-// wait returns (cost − tokens)/rate, also for a cost above the capacity, although no wait helps
-// then. While a reload changes the limit, the decision may be one of the next limit.
+// neverRetry is the longest wait of a cost that can never fit. With its jitter it is a day.
+const neverRetry = 16 * time.Hour
+
+// neverFits reports whether no wait helps. While a reload changes the limit, the decision may be one
+// of the next limit.
+func (e *entry) neverFits() bool {
+	return e.cost > float64(e.Limit.Capacity) || e.decision.RetryAfter == tb.Never
+}
+
+// wait returns (cost − tokens)/rate, also for a cost that can never fit, but at most neverRetry then.
 func (c *call) wait(e *entry) time.Duration {
-	over := max(0, e.cost-float64(e.Limit.Capacity))
-	if over == 0 && e.decision.RetryAfter < tb.Never {
+	if !e.neverFits() {
 		return e.decision.RetryAfter
 	}
+	over := max(0, e.cost-float64(e.Limit.Capacity))
 	full, rest := c.level(e).Full, supplyTime(e.Limit, over)
-	return full + min(rest, tb.Never-full)
+	return min(full+min(rest, tb.Never-full), neverRetry)
 }
 
 // level returns how full e's bucket is after the decision. It asks the bucket once. If the
@@ -52,13 +61,10 @@ func ceilSeconds(d time.Duration) int64 {
 	return s
 }
 
-// retryAfter returns base and the jitter of this client: 0 to half of base, so that
-// clients that were refused together do not come back together. The jitter of a client and path
-// is the same in every process.
+// retryAfter returns base and the jitter of this client: 0 to half of base, rounded up, so that
+// clients that were refused together do not come back together, not even after a second. The jitter
+// of a client and path is the same in every process.
 func (c *call) retryAfter(base int64) int64 {
-	if base < 2 { // most waits in seconds
-		return base
-	}
 	var subject string
 	for _, claim := range []string{"sub", "user_id", "uid"} {
 		if subject = claimText(c.claim(claim)); subject != "" {
@@ -70,7 +76,7 @@ func (c *call) retryAfter(base int64) int64 {
 	h = hash.Add(h, subject)
 	h = hash.Add(h, a[:])
 	h = hash.Add(h, c.r.URL.Path)
-	return base + offset(hash.Mix(h), base/2)
+	return base + min(offset(hash.Mix(h), base-base/2), math.MaxInt64-base)
 }
 
 // offset returns 0 to most, for h uniform in 64 bits: the whole part of h/2⁶⁴·(most+1). Each

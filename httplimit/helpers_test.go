@@ -210,6 +210,8 @@ type details struct {
 	Status   int      `json:"status"`
 	Detail   string   `json:"detail"`
 	Violated []string `json:"violated-policies"`
+	// Retryable is false if no wait helps, and nil otherwise.
+	Retryable any `json:"retryable"`
 }
 
 // problem parses a body after RFC 9457 and checks its required fields.

@@ -20,18 +20,22 @@ func refusal(t *testing.T, base int, r *http.Request, opts ...Option) int {
 	return n
 }
 
+// Also clients that must wait for a second do not come back together.
 func TestJitterIsWithinHalfOfBaseAndReachesBothEnds(t *testing.T) {
-	for _, base := range []int{2, 3, 10} {
-		seen := map[int]bool{}
-		for i := range 200 {
-			seen[refusal(t, base, request(sprintf("/%d", i)))-base] = true
+	for _, base := range []int{1, 2, 3, 4, 5, 10} {
+		const clients = 200
+		seen, most := map[int]int{}, (base+1)/2
+		for i := range clients {
+			r := request()
+			r.RemoteAddr = sprintf("192.0.2.%d:1", i)
+			seen[refusal(t, base, r)-base]++
 		}
-		for offset := range seen {
-			if offset < 0 || offset > base/2 {
-				t.Errorf("base %d: offset %d", base, offset)
+		for offset, n := range seen {
+			if offset < 0 || offset > most || n > clients/(most+1)*3/2 {
+				t.Errorf("base %d: %d clients with offset %d", base, n, offset)
 			}
 		}
-		if len(seen) != base/2+1 {
+		if len(seen) != most+1 {
 			t.Errorf("base %d: offsets %v", base, seen)
 		}
 	}

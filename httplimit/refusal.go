@@ -55,13 +55,12 @@ func (c *call) newRefusal(o outcome, status int, detail string) *Refusal {
 	return r
 }
 
-// spread returns a wait with the jitter of this client. It is tb.Never if no Duration can hold it.
+// spread returns a wait with the jitter of this client, unless no wait helps.
 func (c *call) spread(wait time.Duration) time.Duration {
-	retry := time.Duration(c.retryAfter(int64(wait)))
-	if retry < wait {
-		return tb.Never
+	if wait == tb.Never {
+		return wait
 	}
-	return retry
+	return min(time.Duration(c.retryAfter(int64(wait))), tb.Never-1)
 }
 
 // refusal returns the binding rule, or nil, and what the client is told about a request with this
@@ -79,16 +78,19 @@ func (c *call) refusal(o outcome) (binding *entry, status int, detail string) {
 }
 
 // refuse is refusal for a request for which a bucket has too few tokens. The binding rule is the
-// one with the longest wait.
+// one with the longest wait. A cost that can never fit waits for longer than any other.
 func (c *call) refuse() (binding *entry, status int, detail string) {
-	longest := time.Duration(-1)
+	var longest, waitOfBinding time.Duration
 	for e := range c.enforced() {
 		if !e.refused {
 			continue
 		}
-		if wait := c.wait(e); wait > longest {
-			binding, longest = e, wait
+		wait := c.wait(e)
+		if binding == nil || e.neverFits() && !binding.neverFits() ||
+			e.neverFits() == binding.neverFits() && wait > waitOfBinding {
+			binding, waitOfBinding = e, wait
 		}
+		longest = max(longest, wait)
 	}
 	if c.header != nil {
 		c.setRefused(binding, c.retryAfter(max(1, ceilSeconds(longest))))

@@ -74,7 +74,7 @@ func TestReloadDuringTraffic(t *testing.T) {
 		mustParse(t, jsonRules("", stays)),
 		mustParse(t, jsonRules("", jsonRule("new", `["ip:address"]`, 1<<20, ""), stays)),
 	}
-	s := newSite(t, jsonRules("", stays))
+	s := newSite(t, jsonRules("", stays), steady())
 	h := s.Middleware(http.HandlerFunc(nothing))
 	var ok, seen atomic.Int64
 	done := make(chan bool)

@@ -199,14 +199,18 @@ func (c *call) write(status int, detail string) {
 	b = appendQuoted(append(b, `,"detail":`...), detail)
 	if status == http.StatusTooManyRequests {
 		b = append(b, `,"violated-policies":`...)
-		separator := byte('[')
+		separator, noWaitHelps := byte('['), false
 		for e := range c.enforced() {
 			if e.refused {
 				b = appendQuoted(append(b, separator), e.label)
 				separator = ','
+				noWaitHelps = noWaitHelps || e.neverFits()
 			}
 		}
 		b = append(b, ']')
+		if noWaitHelps {
+			b = append(b, `,"retryable":false`...)
+		}
 	}
 	b = append(b, "}\n"...)
 	c.text = b

@@ -1,7 +1,6 @@
 package httplimit
 
 import (
-	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -104,7 +103,7 @@ func TestRefusedBody(t *testing.T) {
 		"https://iana.org/assignments/http-problem-types#quota-exceeded",
 		"Quota exceeded", 429,
 		"Rule r has too few tokens left for this request, which costs 1.5.",
-		[]string{"r"},
+		[]string{"r"}, nil,
 	}
 	if p := problem(t, w); sprintf("%q", p) != sprintf("%q", want) {
 		t.Errorf("%q\nwant %q", p, want)
@@ -127,7 +126,7 @@ func TestNoBodyForHEAD(t *testing.T) {
 
 // A bucket that lacks a nanosecond refuses as any other.
 func TestShortestWait(t *testing.T) {
-	s := newSite(t, slowRule(1, 3))
+	s := newSite(t, slowRule(1, 3), steady())
 	limit := tb.Limit{Capacity: 1, Tokens: 1, Per: time.Nanosecond}
 	if err := s.SetPolicy(Rules(Rule{Name: "r", Limit: limit})); err != nil {
 		t.Fatal(err)
@@ -139,37 +138,90 @@ func TestShortestWait(t *testing.T) {
 	}
 }
 
-// (cost − tokens)/rate, although no wait helps.
+// (cost − tokens)/rate, although no wait helps, but at most a day with the jitter. The body tells it
+// from a wait that ends.
 func TestCostAboveBurstFollowsTheFormula(t *testing.T) {
-	for _, c := range []struct{ rps, before, cost, want string }{
-		{"1", "0", "11", "1"},
-		{"1", "0", "15", "5"},
-		{"1", "4", "15", "9"},
-		{
-			"1", "0.5", "10.2",
-			"1",
-		},
-		{"2", "3", "10.5", "2"},
-		{"0.1", "0", "10.3", "3"},
-		{"0.1", "5", "10.1", "51"},
-		{"1", "0", "1e300", sprintf("%d", ceilSeconds(math.MaxInt64))},
+	const most = 16 * 60 * 60
+	for _, c := range []struct {
+		rps, before, cost string
+		want              int64
+	}{
+		{"1", "0", "11", 1},
+		{"1", "0", "15", 5},
+		{"1", "4", "15", 9},
+		{"1", "0.5", "10.2", 1},
+		{"2", "3", "10.5", 2},
+		{"0.1", "0", "10.3", 3},
+		{"0.1", "5", "10.1", 51},
+		{"1", "0", "57610", most},
+		{"1", "0", "57611", most},
+		{"76", "0", "1e9", most},
+		{"1", "0", "1e300", most},
+		{"1e-8", "0", "1e999", most},
+		{"1e9", "0", "1e999", most},
 	} {
-		s := newSite(t, oneRule("[]", `"rps": `+c.rps+`, "burst": 10, "cost_source": "header:w"`),
+		s := newSite(t, sprintf(`{"name": "r", "limit_keys": [], "on_limit": "delay", "max_delay": "1ns",
+			"algorithm_config": {"rps": %s, "burst": 10, "cost_source": "header:w"}}`, c.rps),
 			WithFields(Fields{XRateLimit: true}))
 		if c.before != "0" {
 			s.get("W: " + c.before)
 		}
 		w := s.get("W: " + c.cost)
 		retry, _ := strconv.ParseInt(w.Header().Get("Retry-After"), 10, 64)
-		want, _ := strconv.ParseInt(c.want, 10, 64)
-		if retry < want || retry > want+want/2 {
+		if retry < c.want || retry > c.want+(c.want+1)/2 {
 			t.Errorf("%+v: Retry-After: %d", c, retry)
 		}
 		wants(t, w, sprintf("X-RateLimit-Reset: %d", s.now.Unix()+retry))
-		if p := problem(t, w); !strings.Contains(p.Detail, "Rule r never has more than 10 tokens") {
+		p := problem(t, w)
+		if !strings.Contains(p.Detail, "Rule r never has more than 10 tokens") {
 			t.Errorf("%s", p.Detail)
 		}
+		if p.Retryable != false {
+			t.Errorf("%+v: retryable is missing", c)
+		}
 		items(t, w, "RateLimit") // 1e300 must not break the field either
+	}
+}
+
+// A wait that ends is said whole, however long it is.
+func TestLongWaitsAreSaidWhole(t *testing.T) {
+	for _, years := range []int64{1, 100, 190, 290} {
+		s := newSite(t, jsonRules("", jsonRule("x", "[]", 1, "")))
+		per := time.Duration(years) * 365 * 24 * time.Hour
+		limit := tb.Limit{Capacity: 1, Tokens: 1, Per: per}
+		if err := s.SetPolicy(Rules(Rule{Name: "r", Limit: limit})); err != nil {
+			t.Fatal(err)
+		}
+		s.get()
+		w := s.get()
+		retry, _ := strconv.ParseInt(w.Header().Get("Retry-After"), 10, 64)
+		if base := ceilSeconds(per); retry < base || retry > base+base/2 {
+			t.Errorf("%d years: Retry-After: %d", years, retry)
+		}
+		if p := problem(t, w); p.Retryable != nil {
+			t.Errorf("%d years: %+v", years, p)
+		}
+		_, _, refusal := s.Take(http.Header{}, request())
+		if wait, ok := refusal.RetryAfter(); wait < per || !ok {
+			t.Errorf("%d years: %v, %v", years, wait, ok)
+		}
+	}
+}
+
+// The binding rule is one whose tokens can never suffice, and Retry-After the longest wait.
+func TestNoWaitHelpsBesideALongWait(t *testing.T) {
+	s := newSite(t, jsonRules("",
+		`{"name": "slow", "limit_keys": [], "algorithm_config": {"rps": 0.000001, "burst": 9}}`,
+		`{"name": "small", "limit_keys": [], "algorithm_config": {"rps": 1, "burst": 2,
+			"cost_source": "header:w"}}`), steady())
+	for range 9 {
+		s.get("W: 0.1")
+	}
+	w := s.get("W: 3")
+	p := problem(t, w)
+	wants(t, w, "Retry-After: 1000066", "RateLimit-Limit: 2") // 1e6, and the jitter
+	if p.Retryable != false || len(p.Violated) != 2 || !strings.Contains(p.Detail, "never fit") {
+		t.Errorf("%+v", p)
 	}
 }
 

@@ -20,8 +20,8 @@ func TestRequestsAreServedAtTheirSlots(t *testing.T) {
 		for i := range 6 {
 			last = q.get(sprint(i), "K: 1")
 		}
-		q.counted(0, 10, 1, 0, 5, 0) // the sixth would wait for 600 ms
-		wants(t, last, "Retry-After: 1", "RateLimit-Remaining: 0")
+		q.counted(0, 10, 1, 0, 5, 0)                               // the sixth would wait for 600 ms
+		wants(t, last, "Retry-After: 2", "RateLimit-Remaining: 0") // 1, and the jitter of /5
 		if last.Code != http.StatusTooManyRequests {
 			t.Errorf("status %d", last.Code)
 		}
