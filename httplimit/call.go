@@ -221,7 +221,11 @@ func (c *call) take() (allowed bool, err error) {
 		e.refused = !e.decision.Allowed && e.decision.RetryAfter > 0 // or it was not asked
 		e.delay = 0                                                  // also if a grant was given back
 		if allowed {
-			if e.readDelay(); e.delay > c.delay {
+			if err := c.readDelay(e); err != nil {
+				c.delay = 0
+				return false, err
+			}
+			if e.delay > c.delay {
 				c.delay, c.slowest = e.delay, e
 			}
 		}
@@ -251,10 +255,7 @@ func (c *call) takeShadows(failed error) {
 		case failed != nil:
 			err = failed
 		default:
-			if _, err = c.prepare(e); err == nil {
-				e.decision, err = e.charge.Take(c.now)
-			}
-			if e.readDelay(); e.delay > 0 {
+			if err = c.takeShadow(e); err == nil && e.delay > 0 {
 				e.delays.add(e.delay)
 			}
 		}
@@ -271,6 +272,20 @@ func (c *call) takeShadows(failed error) {
 		}
 		c.runHook(c.l.hooks.Shadow, e, nil)
 	}
+}
+
+// takeShadow charges a shadow rule.
+func (c *call) takeShadow(e *entry) (err error) {
+	if _, err = c.prepare(e); err != nil {
+		return err
+	}
+	if e.decision, err = e.charge.Take(c.now); err != nil {
+		return err
+	}
+	if !makesSense(e.decision) {
+		return nonsense(c.l.store, "%+v", e.decision)
+	}
+	return c.readDelay(e)
 }
 
 func (c *call) runHook(hook func(*http.Request, Event), e *entry, err error) {

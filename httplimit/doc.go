@@ -56,8 +56,8 @@
 //
 // # Failure
 //
-// The buckets can be in a [Store], which can fail, for example because it does not answer in time:
-// see [WithTimeout]. Then the request passes without fields, and no enforced rule counts it as
+// The buckets can be in a [Store], which can fail, for example because it does not answer in time (see
+// [WithTimeout]), or answers what makes no sense. Then the request passes without fields, and no enforced rule counts it as
 // granted or refused. Error of [Hooks] and Errors of [RuleStats] report the failure. Tokens that
 // were taken before it may stay taken. [WithFailClosed] answers 503 instead. A client cannot cause
 // such a failure, because the store sees neither the client's deadline nor its disconnection.

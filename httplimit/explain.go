@@ -53,9 +53,9 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 		default:
 			if _, err := c.prepare(e); err == nil {
 				// An error leaves the zero Decision and the zero Level.
-				e.decision, _ = e.charge.Peek(c.now)
+				c.peek(e)
 				c.explainDelay(e)
-				if level, err := e.charge.Level(c.now); err == nil {
+				if level, err := e.charge.Level(c.now); err == nil && levelMakesSense(level) {
 					x.Level = level
 				}
 			}
@@ -70,4 +70,13 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 		all = append(all, x)
 	}
 	return all
+}
+
+// peek reads the decision of e's charge. It is zero if the store fails.
+func (c *call) peek(e *entry) {
+	d, err := e.charge.Peek(c.now)
+	if err != nil || !makesSense(d) {
+		d = tb.Decision{}
+	}
+	e.decision = d
 }

@@ -3,7 +3,9 @@ package httplimit
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -33,6 +35,9 @@ type Store interface {
 	// one has refused, has the zero Decision. The time is a reading of the clock of
 	// WithLimiterOptions. A store with a clock of its own ignores it, and RetryAfter and Delay count
 	// from its decision.
+	//
+	// An answer that makes no sense, such as a refusal without RetryAfter, is an error: see
+	// WithFailClosed.
 	TakeAll(ctx context.Context, t time.Time, charges []tb.Charge, buf []tb.Decision) (
 		decisions []tb.Decision, allowed bool, err error)
 }
@@ -56,13 +61,17 @@ func (l *Limiter) newState(r *rule) (s *ruleState, err error) {
 	if s.limiters, err = l.store.Limiters(r.id, limits); err != nil {
 		return nil, err
 	}
-	if len(s.limiters) != len(limits) {
-		return nil, fmt.Errorf("the store has %d limiters, want %d", len(s.limiters), len(limits))
+	if len(s.limiters) != len(limits) || slices.Contains(s.limiters, nil) {
+		return nil, nonsense(l.store, "%d limiters, want %d, and none that is nil", len(s.limiters),
+			len(limits))
 	}
 	if m, ok := s.limiters[0].(*memoryLimiter); ok {
 		s.table = m.Limiter
 	}
-	_, err = s.limiters[0].Charge("", r.price.fallback)
+	charge, err := s.limiters[0].Charge("", r.price.fallback)
+	if err == nil && charge == nil {
+		err = nonsense(l.store, "no charge")
+	}
 	return s, err
 }
 
@@ -91,7 +100,10 @@ func (c *call) prepare(e *entry) (charge tb.Charge, err error) {
 		e.charge, charge = &e.inMemory, &e.inMemory
 	} else {
 		e.charge, err = e.limiters[e.tierIndex].Charge(strings.Clone(e.key), e.cost)
-		if charge = e.charge; err != nil {
+		if charge = e.charge; err == nil && charge == nil {
+			err = nonsense(c.l.store, "no charge")
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -116,5 +128,42 @@ func (s remote) TakeAll(
 		ctx, cancel = context.WithTimeout(ctx, s.timeout)
 		defer cancel()
 	}
-	return s.Store.TakeAll(ctx, t, charges, buf)
+	decisions, allowed, err = s.Store.TakeAll(ctx, t, charges, buf)
+	if err == nil && !makeSense(decisions, allowed, len(charges)) {
+		err = nonsense(s, "%+v to %d charges, allowed %v", decisions, len(charges), allowed)
+	}
+	return decisions, allowed, err
+}
+
+// nonsense returns the error of a store that returns what no store may return.
+func nonsense(s Store, format string, args ...any) error {
+	if r, ok := s.(remote); ok {
+		s = r.Store
+	}
+	return fmt.Errorf("the store %T returns nonsense: "+format, append([]any{s}, args...)...)
+}
+
+// makesSense reports whether d can be the decision of a bucket.
+func makesSense(d tb.Decision) bool {
+	return d.Remaining >= 0 && d.RetryAfter >= 0 && d.Allowed == (d.RetryAfter == 0)
+}
+
+// makeSense reports whether decisions can be the answer to a number of charges.
+func makeSense(decisions []tb.Decision, allowed bool, charges int) bool {
+	refused := false
+	for _, d := range decisions {
+		switch {
+		case !allowed && d == tb.Decision{}: // was not asked
+		case !makesSense(d):
+			return false
+		default:
+			refused = refused || !d.Allowed
+		}
+	}
+	return len(decisions) == charges && refused != allowed
+}
+
+// levelMakesSense reports whether l can be the level of a bucket.
+func levelMakesSense(l tb.Level) bool {
+	return l.NextToken >= 0 && l.Full >= 0 && !math.IsNaN(l.Tokens) && !math.IsInf(l.Tokens, 0)
 }

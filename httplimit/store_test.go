@@ -115,8 +115,9 @@ func (s oneStore) Limiters(rule string, limits []tb.Limit) ([]tb.StoreLimiter, e
 func TestStoresThatLackSomething(t *testing.T) {
 	whole := referenceStore{t: t}
 	for want, opts := range map[string][]Option{
-		"WithStore: want a store":                        {WithStore(nil)},
-		`rule "key": the store has 1 limiters, want 128`: {WithStore(oneStore{whole})},
+		"WithStore: want a store": {WithStore(nil)},
+		`rule "key": the store httplimit.oneStore returns nonsense: 1 limiters`: {
+			WithStore(oneStore{whole})},
 		`rule "key": charge`: {WithStore(referenceStore{t: t, before: func(step, _ string) error {
 			if step == "charge" {
 				return errors.New(step)

@@ -164,10 +164,16 @@ func (c *call) letWait(e *entry) {
 }
 
 // readDelay reads how long a granted request must wait for e's rule.
-func (e *entry) readDelay() {
+func (c *call) readDelay(e *entry) error {
 	if e.delay = 0; e.OnLimit == Delay && e.decision.Allowed {
 		e.delay = e.charge.Delay()
 	}
+	if e.delay < 0 || e.delay > e.MaxDelay {
+		err := nonsense(c.l.store, "a delay of %v, want at most %v", e.delay, e.MaxDelay)
+		e.delay = 0
+		return err
+	}
+	return nil
 }
 
 // explainDelay checks e's charge again, with the delay of its rule. The decision without a delay
@@ -178,7 +184,7 @@ func (c *call) explainDelay(e *entry) {
 	}
 	delay := e.decision.RetryAfter
 	e.charge.MayWait(e.MaxDelay)
-	if e.decision, _ = e.charge.Peek(c.now); e.decision.Allowed {
+	if c.peek(e); e.decision.Allowed {
 		e.delay = delay
 	}
 }

@@ -1,0 +1,177 @@
+package httplimit
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// lyingStore is a referenceStore with other answers. A nil function changes nothing.
+type lyingStore struct {
+	referenceStore
+	lie   func(decisions []tb.Decision, allowed bool) ([]tb.Decision, bool)
+	lies  lies
+	empty bool // no charge, once the store is in use
+}
+
+// lies are the answers of a charge.
+type lies struct {
+	decision *tb.Decision
+	delay    time.Duration
+	level    *tb.Level
+}
+
+type lyingLimiter struct {
+	tb.StoreLimiter
+	store *lyingStore
+}
+
+type lyingCharge struct {
+	tb.StoreCharge
+	store *lyingStore
+}
+
+func (s *lyingStore) Limiters(rule string, limits []tb.Limit) (all []tb.StoreLimiter, err error) {
+	all, err = s.referenceStore.Limiters(rule, limits)
+	for i := range all {
+		all[i] = lyingLimiter{all[i], s}
+	}
+	return all, err
+}
+
+func (s *lyingStore) TakeAll(ctx context.Context, t time.Time, charges []tb.Charge,
+	buf []tb.Decision) ([]tb.Decision, bool, error) {
+	decisions, allowed, err := s.referenceStore.TakeAll(ctx, t, charges, buf)
+	if s.lie != nil {
+		decisions, allowed = s.lie(decisions, allowed)
+	}
+	return decisions, allowed, err
+}
+
+func (l lyingLimiter) Charge(key string, cost float64) (tb.StoreCharge, error) {
+	c, err := l.StoreLimiter.Charge(key, cost)
+	if l.store.empty && key != "" {
+		return nil, nil
+	}
+	return lyingCharge{c, l.store}, err
+}
+
+func (c lyingCharge) Peek(t time.Time) (tb.Decision, error) {
+	d, err := c.StoreCharge.Peek(t)
+	if c.store.lies.decision != nil {
+		d = *c.store.lies.decision
+	}
+	return d, err
+}
+
+func (c lyingCharge) Take(t time.Time) (tb.Decision, error) {
+	d, err := c.StoreCharge.Take(t)
+	if c.store.lies.decision != nil {
+		d = *c.store.lies.decision
+	}
+	return d, err
+}
+
+func (c lyingCharge) Delay() time.Duration { return c.store.lies.delay }
+
+func (c lyingCharge) Level(t time.Time) (tb.Level, error) {
+	l, err := c.StoreCharge.Level(t)
+	if c.store.lies.level != nil {
+		l = *c.store.lies.level
+	}
+	return l, err
+}
+
+// wantFailure sends a request to limiters of a store, which must have failed: the request passes, or
+// gets 503, and the error names the store.
+func wantFailure(t *testing.T, name, policy string, store *lyingStore) {
+	t.Helper()
+	store.t = t
+	for _, closed := range []bool{false, true} {
+		var failure error
+		opts := []Option{WithStore(store), WithHooks(Hooks{Error: func(_ *http.Request, e Event) {
+			failure = e.Err
+		}})}
+		want := http.StatusOK
+		if closed {
+			opts, want = append(opts, WithFailClosed()), http.StatusServiceUnavailable
+		}
+		s := newSite(t, policy, opts...)
+		w := s.get("K: k")
+		if strings.Contains(policy, "shadow") {
+			want = http.StatusOK
+		}
+		if w.Code != want || failure == nil || s.Stats()[0].Errors != 1 ||
+			!strings.Contains(failure.Error(), "the store *httplimit.lyingStore returns nonsense") {
+			t.Errorf("%s: status %d, want %d, error %v", name, w.Code, want, failure)
+		}
+		s.Explain(request("K: k"))
+	}
+}
+
+// Whatever a store answers, the limiter does not panic, and what makes no sense is a failure.
+func TestNonsenseOfAStore(t *testing.T) {
+	two := jsonRules("", jsonRule("a", `["header:k"]`, 5, ""), jsonRule("b", `["header:k"]`, 5, ""))
+	yes := tb.Decision{Allowed: true, Remaining: 1}
+	no := tb.Decision{RetryAfter: time.Second}
+	bad := map[string]tb.Decision{
+		"no time": {}, "negative time": {RetryAfter: -1}, "the least time": {RetryAfter: math.MinInt64},
+		"granted with a time":     {Allowed: true, RetryAfter: 1},
+		"negative tokens":         {Allowed: true, Remaining: -1},
+		"refused, negative again": {RetryAfter: 1, Remaining: math.MinInt},
+	}
+	for name, c := range map[string]struct {
+		decisions []tb.Decision
+		allowed   bool
+	}{
+		"none": {nil, true}, "none refused": {nil, false}, "one": {[]tb.Decision{yes}, true},
+		"one refused": {[]tb.Decision{no}, false}, "three": {[]tb.Decision{yes, yes, yes}, true},
+		"not asked": {[]tb.Decision{{}, {}}, false}, "all grant": {[]tb.Decision{yes, yes}, false},
+		"one refuses": {[]tb.Decision{yes, no}, true}, "one not asked": {[]tb.Decision{yes, {}}, true},
+	} {
+		wantFailure(t, name, two, &lyingStore{lie: func([]tb.Decision, bool) ([]tb.Decision, bool) {
+			return c.decisions, c.allowed
+		}})
+	}
+	for name, d := range bad {
+		for _, other := range []tb.Decision{yes, no, {}} {
+			for _, allowed := range []bool{false, true} {
+				if d == (tb.Decision{}) && other == no && !allowed {
+					continue // the first was not asked
+				}
+				lie := func([]tb.Decision, bool) ([]tb.Decision, bool) {
+					return []tb.Decision{d, other}, allowed
+				}
+				wantFailure(t, name, two, &lyingStore{lie: lie})
+			}
+		}
+		shadow := jsonRule("r", `["header:k"]`, 5, `"mode": "shadow"`)
+		wantFailure(t, name, shadow, &lyingStore{lies: lies{decision: &d}})
+	}
+	wantFailure(t, "no charge", two, &lyingStore{empty: true})
+	for _, mode := range []string{"enforce", "shadow"} {
+		delaying := `{"name": "r", "limit_keys": ["header:k"], "on_limit": "delay", "mode": "` + mode +
+			`", "max_delay": "1s", "algorithm_config": {"rps": 1, "burst": 5}}`
+		for _, delay := range []time.Duration{-1, math.MinInt64, time.Second + 1, tb.Never} {
+			wantFailure(t, "delay", delaying, &lyingStore{lies: lies{delay: delay}})
+		}
+	}
+}
+
+// A level that makes no sense is as none.
+func TestNonsenseLevels(t *testing.T) {
+	for _, level := range []tb.Level{
+		{Full: -1}, {NextToken: math.MinInt64}, {Tokens: math.NaN()}, {Tokens: math.Inf(1)},
+	} {
+		s := newSite(t, oneRule("[]", `"rps": 0.1, "burst": 5, "cost_source": "header:w"`), steady(),
+			WithStore(&lyingStore{referenceStore: referenceStore{t: t}, lies: lies{level: &level}}),
+			WithFields(Fields{XRateLimit: true}))
+		wants(t, s.get("W: 4"), "RateLimit-Reset: 10")
+		wants(t, s.get("W: 6"), "Retry-After: 50")
+	}
+}
