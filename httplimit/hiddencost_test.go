@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A hidden field reaches the limiter and never the client: in the header, and in an informational
-// response.
+// A hidden field reaches the limiter and never the client: in the header, in an informational
+// response, and as a trailer.
 func TestHiddenCost(t *testing.T) {
 	const usage = "X-Usage"
 	for name, c := range map[string]struct {
@@ -46,6 +46,22 @@ func TestHiddenCost(t *testing.T) {
 			w.Header().Set(usage, w.Header().Get(usage)+".5")
 			io.WriteString(w, "body")
 		}, 25.5},
+		"announced trailer": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Add("Trailer", "X-A, x-usage")
+			w.Header().Add("Trailer", "X-B")
+			io.WriteString(w, "body")
+			w.Header().Set(usage, "25")
+			w.Header().Set("X-A", "a")
+			w.Header().Set("X-B", "b")
+		}, 10}, // the estimate
+		"trailer": {func(w http.ResponseWriter, _ *http.Request) {
+			w.(http.Flusher).Flush()
+			io.WriteString(w, "body")
+			w.Header().Set(http.TrailerPrefix+usage, "25")
+			w.Header()[http.TrailerPrefix+"x-usage"] = []string{"25"}
+			w.Header().Set(http.TrailerPrefix+"X-A", "a")
+			w.Header().Set(http.TrailerPrefix+"X-B", "b")
+		}, 10},
 	} {
 		for _, hide := range []string{"", `, "hide_cost_header": true`} {
 			bothProtocols(t, func(t *testing.T, http2 bool) {
@@ -54,7 +70,11 @@ func TestHiddenCost(t *testing.T) {
 				if got := 100 - s.left(); got != c.cost {
 					t.Errorf("%s: costs %v, want %v", name, got, c.cost)
 				}
-				isSeen := len(r.Header[usage])+len(s.hints[usage]) > 0
+				trailers := r.Trailer[usage]
+				if strings.HasSuffix(name, "trailer") && r.Trailer.Get("X-A")+r.Trailer.Get("X-B") != "ab" {
+					t.Errorf("%s: %v, want the other trailers, too", name, r.Trailer)
+				}
+				isSeen := len(r.Header[usage])+len(s.hints[usage])+len(trailers) > 0
 				if isSeen != (hide == "") || isSeen && s.hints != nil && s.hints.Get(usage) != "25" {
 					t.Errorf("%s%s: %v, hints %v", name, hide, r.Header, s.hints)
 				}

@@ -1,7 +1,10 @@
 package httplimit
 
 import (
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 )
 
 // part is the settlement of one rule, or only hides its field.
@@ -29,7 +32,24 @@ func (s *Settlement) ReadHeader(h http.Header) {
 	for i := range s.parts {
 		if p := &s.parts[i].price; p.hidden {
 			delete(h, p.field)
+			if lines := h["Trailer"]; len(lines) > 0 {
+				names := listed([]string{strings.Join(lines, ",")})
+				h["Trailer"] = slices.DeleteFunc(names, func(name string) bool {
+					return strings.EqualFold(name, p.field)
+				})
+			}
 		}
+	}
+}
+
+// hideTrailers removes the fields that are hidden from the trailers that were not announced.
+func (s *Settlement) hideTrailers(h http.Header) {
+	for i := range s.parts {
+		p := &s.parts[i].price
+		maps.DeleteFunc(h, func(key string, _ []string) bool {
+			name, isTrailer := strings.CutPrefix(key, http.TrailerPrefix)
+			return p.hidden && isTrailer && strings.EqualFold(name, p.field)
+		})
 	}
 }
 

@@ -77,6 +77,7 @@ func (s *Settlement) Finish() {
 	if s.w != nil {
 		// If no handler has written an answer, what recovers from a panic still can.
 		s.ReadHeader(s.w.Header())
+		s.hideTrailers(s.w.Header())
 		if !s.hijacked {
 			s.readBody()
 		}
