@@ -167,6 +167,8 @@ func TestConfigErrors(t *testing.T) {
 		{"WithTag", c, slow, WithTag(nil)},
 		{"WithTimeout", c, slow, WithTimeout(time.Millisecond - 1)},
 		{"WithPolicy", c, slow, WithPolicy(Fail + 1)},
+		{"WithPolicy", c, slow, WithPolicy(LocalShare(0))},
+		{"WithPolicy", c, slow, WithPolicy(LocalShare(11))},
 	} {
 		_, err := New(tt.client, tt.limit, tt.option)
 		var cfg *tb.ConfigError

@@ -117,7 +117,7 @@ func TestLoneCallerSendsNothingForOthers(t *testing.T) {
 				_, err := l.Allow(t.Context(), second)
 				other <- err
 			}()
-			for !l.inCompany() {
+			for !l.inCompany() && len(other) == 0 { // on a busy machine, it may have ended
 				runtime.Gosched()
 			}
 		}}

@@ -49,15 +49,10 @@ func (o *offset) isKnown() bool {
 	return o.known
 }
 
-// deadline returns the earliest server's time at a local time, at least 0. Before the first reply
-// it is noDeadline, so that the first call needs no other trip.
-func (o *offset) deadline(local int64) uint64 {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !o.known {
-		return noDeadline
-	}
-	return uint64(max(0, local+o.low-o.aged(local)))
+// server returns the earliest server's time at a local time, at least 0.
+func (o *offset) server(local int64) uint64 {
+	low, _, _ := o.bounds(local)
+	return uint64(max(0, local+low))
 }
 
 // bounds returns the bounds of the offset in µs at a local time, or 0 before the first reply, and

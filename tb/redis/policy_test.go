@@ -2,10 +2,6 @@ package redis
 
 import (
 	"context"
-	"errors"
-	"math"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -125,33 +121,5 @@ func TestLargeGrantsAreChargedToTheShare(t *testing.T) {
 	}
 	if v, err := l.share.Level(t.Context(), "a"); err != nil || v.Tokens > 0 {
 		t.Errorf("the share has %+v, %v, want no tokens", v, err)
-	}
-}
-
-func TestSharesAreNeverAboveTheLimit(t *testing.T) {
-	for _, limit := range []tb.Limit{
-		slow,
-		{Capacity: 1, Tokens: 7, Per: time.Second},
-		{Capacity: 1000, Tokens: 10, Per: 30},
-		{Capacity: tb.MaxCapacity, Tokens: 1, Per: math.MaxInt64 / 3},
-	} {
-		for n := 1; n <= 12; n++ {
-			got, err := LocalShare(n).part(limit)
-			if n > limit.Capacity || int64(limit.Per) > math.MaxInt64/int64(n) {
-				var cfg *tb.ConfigError
-				if !errors.As(err, &cfg) || cfg.Field != "WithPolicy" ||
-					!strings.Contains(cfg.Value.(string), "LocalShare("+strconv.Itoa(n)) {
-					t.Errorf("%d shares of %+v: got error %v, want a *tb.ConfigError", n, limit, err)
-				}
-				continue
-			}
-			if err != nil {
-				t.Fatalf("%d shares of %+v: %v", n, limit, err)
-			}
-			if got.Capacity*n > limit.Capacity || (got.Capacity+1)*n <= limit.Capacity ||
-				got.Tokens != limit.Tokens || got.Per != limit.Per*time.Duration(n) {
-				t.Errorf("%d shares of %+v are %+v each", n, limit, got)
-			}
-		}
 	}
 }

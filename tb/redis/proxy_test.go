@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net"
@@ -131,6 +132,28 @@ func delay(d time.Duration) func(io.Writer, []byte) error {
 	return func(w io.Writer, b []byte) error {
 		<-time.After(d)
 		return deliver(w, b)
+	}
+}
+
+// distant delivers each reply a round trip late, in their order.
+func distant(trip time.Duration) func(io.Writer, []byte) error {
+	type reply struct {
+		w    io.Writer
+		text []byte
+	}
+	var mu sync.Mutex
+	var replies []reply
+	return func(w io.Writer, text []byte) error {
+		mu.Lock()
+		defer mu.Unlock()
+		replies = append(replies, reply{w, bytes.Clone(text)})
+		time.AfterFunc(trip, func() {
+			mu.Lock()
+			defer mu.Unlock()
+			_ = deliver(replies[0].w, replies[0].text) // the client may have left
+			replies = replies[1:]
+		})
+		return nil
 	}
 }
 

@@ -24,11 +24,11 @@ func newScript(text string) *script {
 	return &script{text, hex.EncodeToString(sum[:])}
 }
 
-// run runs the script on keys. A server that has not replied yet, or has lost the script, gets its
-// text. So the first call takes one round trip. ctx ends for a lone call only, because the client
-// may forget a command that is still in its queue then.
+// run runs the script on keys. A server gets its text, unless the server has replied before and has
+// not lost it since. ctx ends for a lone call only, because the client may forget a command that is
+// still in its queue then.
 func (l *shared) run(
-	ctx context.Context, o *offset, names []string, argument []byte,
+	ctx context.Context, known bool, names []string, argument []byte,
 ) (reply, *Error) {
 	c := l.client
 	n, arg := int64(len(names)), string(argument)
@@ -42,7 +42,6 @@ func (l *shared) run(
 	defer l.inFlight.Add(-1)
 	l.commands.Add(1)
 	var result rueidis.RedisResult
-	known := o.isKnown()
 	if known {
 		result = c.Do(ctx, build.Evalsha().Sha1(l.script.sha).Numkeys(n).Key(names...).Arg(arg).Build())
 		if e, ok := rueidis.IsRedisErr(result.Error()); ok && e.IsNoScript() {

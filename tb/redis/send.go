@@ -77,8 +77,10 @@ func (l *shared) prune(b *batch, local int64) bool {
 	return b.calls > 0
 }
 
-// command sends the items of the calls.
+// command sends the items of the calls. Before the first reply of a server, they have no deadline,
+// so that the first call needs no other trip.
 func (l *shared) command(ctx context.Context, b *batch, o *offset) (reply, *Error) {
+	known := o.isKnown()
 	b.argument = b.argument[:0]
 	for i := range b.entries {
 		e := &b.entries[i]
@@ -94,8 +96,8 @@ func (l *shared) command(ctx context.Context, b *batch, o *offset) (reply, *Erro
 		for _, c := range e.calls {
 			p := &c.parts[e.part]
 			if e.part == 0 {
-				if c.late = noDeadline; !p.items[0].corrects() {
-					c.late = o.deadline(c.deadline)
+				if c.late = noDeadline; known && !p.items[0].corrects() {
+					c.late = o.server(c.deadline)
 				}
 			}
 			for j := range p.items {
@@ -111,7 +113,7 @@ func (l *shared) command(ctx context.Context, b *batch, o *offset) (reply, *Erro
 		}
 		e.sight.resets = resets.Load()
 	}
-	return l.run(ctx, o, b.names, b.argument)
+	return l.run(ctx, known, b.names, b.argument)
 }
 
 // deliver decides the calls that were in time, from the buckets before them. It reports whether

@@ -1,9 +1,14 @@
 package redis
 
 import (
+	"context"
+	"crypto/tls"
+	"net"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -120,4 +125,66 @@ func allow(b *testing.B, l *Limiter, key string) {
 	if _, err := l.Allow(b.Context(), key); err != nil {
 		b.Fatal(err)
 	}
+}
+
+// BenchmarkFirstCalls measures how many of the first 64 calls of a process the failure policy
+// decides, with the default timeout and a server that is a round trip away and has not seen the
+// script: the median of the processes.
+func BenchmarkFirstCalls(b *testing.B) {
+	for _, load := range []struct {
+		name          string
+		callers, keys int
+	}{{"keys", 64, 64}, {"key", 64, 1}, {"turns", 1, 1}} {
+		for _, ms := range []time.Duration{5, 12, 15, 20, 30} {
+			trip := ms * time.Millisecond
+			b.Run(load.name+"/"+trip.String(), func(b *testing.B) {
+				var missed []uint64
+				for range b.N {
+					missed = append(missed, missedFirst(b, trip, load.callers, load.keys))
+				}
+				slices.Sort(missed)
+				b.ReportMetric(0, "ns/op")
+				b.ReportMetric(float64(missed[len(missed)/2]), "missed")
+			})
+		}
+	}
+}
+
+// missedFirst makes the first 64 calls of a process, and returns how many the policy has decided. A
+// connection takes a round trip, beside the replies on it.
+func missedFirst(b *testing.B, trip time.Duration, callers, keys int) uint64 {
+	p := startProxy(b, redistest.Start(b).Addr)
+	p.set(distant(trip))
+	o, err := ParseAddress(p.addr)
+	if err != nil {
+		b.Fatal(err)
+	}
+	o.DialCtxFn = func(
+		ctx context.Context, addr string, d *net.Dialer, _ *tls.Config,
+	) (net.Conn, error) {
+		<-time.After(trip)
+		return d.DialContext(ctx, "tcp", addr)
+	}
+	c, err := NewClient(o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	l, err := New(c, ample)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.Close()
+	var all sync.WaitGroup
+	for i := range callers {
+		all.Go(func() {
+			for range 64 / callers {
+				if _, err := l.Allow(b.Context(), strconv.Itoa(i%keys)); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	return l.Stats().PolicyRefused
 }

@@ -8,15 +8,21 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/redistest"
 )
 
-// A function of WithTag that panics leaves nothing under way.
-func TestTagThatPanics(t *testing.T) {
+// A function of WithTag may call the limiter. If it panics, it leaves nothing under way.
+func TestTagsOfAFunction(t *testing.T) {
 	c := dial(t, redistest.Start(t))
-	tenant := func(key string) string { return strings.Split(key, ":")[1] }
 	for name, opts := range map[string][]Option{
 		"batching": nil, "without batching": {WithoutBatching()}, "leases": {WithLease(time.Second)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLimiter(t, c, hot, append(opts, WithTag(tenant), WithPrefix(name))...)
+			var l *Limiter
+			tenant := func(key string) string {
+				if key != "all:tenants" {
+					_, _ = l.Allow(t.Context(), "all:tenants")
+				}
+				return strings.Split(key, ":")[1]
+			}
+			l = newLimiter(t, c, hot, append(opts, WithTag(tenant), WithPrefix(name))...)
 			for range 3 {
 				func() {
 					defer func() {
@@ -31,28 +37,6 @@ func TestTagThatPanics(t *testing.T) {
 				t.Errorf("%d under way: %+v", l.nodes[0].breaker.underWay, s)
 			}
 			if d, err := l.Allow(t.Context(), "x:y"); err != nil || !d.Allowed {
-				t.Errorf("%+v, %v", d, err)
-			}
-		})
-	}
-}
-
-// A function of WithTag may call the limiter.
-func TestTagThatAsksTheLimiter(t *testing.T) {
-	c := dial(t, redistest.Start(t))
-	for name, opts := range map[string][]Option{
-		"batching": nil, "without batching": {WithoutBatching()}, "leases": {WithLease(time.Second)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var l *Limiter
-			tag := func(key string) string {
-				if key != "tenants" {
-					_, _ = l.Allow(t.Context(), "tenants")
-				}
-				return key
-			}
-			l = newLimiter(t, c, hot, append(opts, WithTag(tag), WithPrefix(name))...)
-			if d, err := l.Allow(t.Context(), "a"); err != nil || !d.Allowed {
 				t.Errorf("%+v, %v", d, err)
 			}
 		})
