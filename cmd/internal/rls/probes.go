@@ -20,6 +20,7 @@ const upstreamName = "ratelimit"
 func (r *runner) probes() map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{
 		"GET /healthcheck": r.serveHealth,
+		"GET /json":        refuseJSON,
 		"POST /json":       r.serveJSON,
 		"GET /rlconfig":    r.serveConfig,
 	}
@@ -70,6 +71,13 @@ func (r *runner) serveJSON(w http.ResponseWriter, q *http.Request) {
 		w.WriteHeader(http.StatusTooManyRequests)
 	}
 	_, _ = w.Write(text)
+}
+
+// refuseJSON says what to send to serveJSON.
+func refuseJSON(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Allow", http.MethodPost)
+	http.Error(w, `POST a request, such as {"domain": "edge", "descriptors": [{"entries":`+
+		` [{"key": "remote_address", "value": "192.0.2.1"}]}]}`, http.StatusMethodNotAllowed)
 }
 
 // serveConfig lists the rules in force, one on a line.

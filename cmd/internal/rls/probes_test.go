@@ -54,6 +54,9 @@ func TestProbes(t *testing.T) {
 			t.Fatal(err)
 		}
 		answer, text := testkit.Do(t, q)
+		if allow := answer.Header.Get("Allow"); answer.StatusCode == 405 && allow != "POST" {
+			t.Errorf("%s %s: Allow %q", method, path, allow)
+		}
 		return answer.StatusCode, text
 	}
 	const ask = `{"domain": "d", "descriptors": [{"entries": [{"key": "k", "value": "v"}]}]}`
@@ -69,7 +72,7 @@ func TestProbes(t *testing.T) {
 		{"POST", "/json", `{"domain": `, 400, "unexpected"},
 		{"POST", "/json", `{"descriptors": []}`, 400, "domain: want a name"},
 		{"POST", "/json", strings.Repeat(" ", maxMessage+1), 413, "too large"},
-		{"GET", "/json", "", 404, ""},
+		{"GET", "/json", "", 405, `POST a request, such as {"domain"`},
 	} {
 		code, text := call(c.method, c.path, c.body)
 		if code != c.code || !strings.Contains(text, c.has) {
