@@ -112,29 +112,20 @@ func (c *call) matchOne(e *entry, domain *config.Domain) (err error) {
 	return nil
 }
 
-// replace removes the rules that other rules of the request replace.
+// replace removes the rules that other rules of the request replace, also if those are replaced.
 func (c *call) replace() {
-	isReplaced := func(name string) bool {
-		for i := range c.entries {
-			if r := c.entries[i].rule; r != nil {
-				for _, other := range r.Replaces {
-					if other == name {
-						return true
-					}
-				}
+	replaced := map[string]bool{}
+	for i := range c.entries {
+		if r := c.entries[i].rule; r != nil {
+			for _, name := range r.Replaces {
+				replaced[name] = true
 			}
 		}
-		return false
 	}
-	var removed []*entry // after the search, because a replaced rule replaces others, too
 	for i := range c.entries {
-		e := &c.entries[i]
-		if e.rule != nil && !e.rule.Unlimited && e.rule.Name != "" && isReplaced(e.rule.Name) {
-			removed = append(removed, e)
+		if e := &c.entries[i]; e.isLimited() && replaced[e.rule.Name] {
+			e.rule = nil
 		}
-	}
-	for _, e := range removed {
-		e.rule = nil
 	}
 }
 
@@ -148,8 +139,7 @@ func (c *call) prepare(e *entry) error {
 		return nil
 	}
 	e.hits = max(1, uint64(c.request.GetHitsAddend()))
-	own := e.descriptor.GetHitsAddend()
-	if own != nil {
+	if own := e.descriptor.GetHitsAddend(); own != nil {
 		e.hits = own.GetValue()
 	}
 	if e.descriptor.GetIsNegativeHits() {

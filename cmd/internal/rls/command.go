@@ -29,6 +29,7 @@ type Command struct {
 
 type limitFlags struct {
 	Config       string `placeholder:"DIR" help:"${rls_config}"`
+	Check        bool   `help:"${rls_check}"`
 	MergeDomains bool   `help:"${rls_merge}"`
 	ShadowMode   bool   `help:"${rls_shadow}"`
 	QuotaMode    bool   `help:"${rls_quota}"`
@@ -101,6 +102,8 @@ func (c *Command) Validate() error {
 	switch {
 	case (c.Config == "") == (len(c.XDS) == 0):
 		return errors.New("--config, --xds: want one of them")
+	case c.Check && c.Config == "":
+		return errors.New("--check: want --config, too")
 	case (c.XDSCert == "") != (c.XDSKey == ""):
 		return errors.New("--xds-cert, --xds-key: want both or neither")
 	case !c.XDSTLS && (c.XDSCA != "" || c.XDSCert != ""):
@@ -135,10 +138,14 @@ func (c *Command) limiterOptions() []tb.Option {
 	return []tb.Option{tb.WithMaxKeys(c.MaxKeys), tb.WithOverflow(cli.Overflow(c.Overflow))}
 }
 
-// Run serves until ctx is done. Then it waits for the requests under way and returns nil.
+// Run serves until ctx is done. Then it waits for the requests under way and returns nil. With
+// Check, it only reads the configuration.
 func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	p := daemon.NewProcess(std.Stdout, std.Stderr, c.LogFormat)
 	defer p.Close()
 	r := &runner{Command: c, Process: p}
+	if c.Check {
+		return r.check(ctx)
+	}
 	return daemon.InOrder(ctx, r.load, r.dial, r.listen, r.build, r.serve)
 }

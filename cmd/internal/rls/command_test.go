@@ -215,6 +215,25 @@ func get(t *testing.T, url string) string {
 	return string(text)
 }
 
+// With --check, the command prints the warnings of the files, and has their errors.
+func TestCheck(t *testing.T) {
+	for text, want := range map[string]string{yearly("1"): "1 rules in 1 domains", "bad: 1": "unknown"} {
+		name := testkit.File(t, "f.yaml", "name: n\n"+text)
+		c, err := parseFlags(t, "--check", "--config", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		if err := c.Run(t.Context(), cli.IO{Stdout: &out, Stderr: io.Discard}); err != nil {
+			out.WriteString(err.Error())
+		}
+		if got := out.String(); !strings.HasPrefix(got, "warning: "+name+":1: name has no effect here\n") ||
+			!strings.Contains(got, want) {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 // The command does not start with an error in a flag, a file or an address.
 func TestStartErrors(t *testing.T) {
 	good := testkit.File(t, "good.yaml", yearly("1"))
@@ -224,6 +243,7 @@ func TestStartErrors(t *testing.T) {
 		flags []string
 	}{
 		{"--config, --xds: want one of them", nil},
+		{"--check: want --config", []string{"--xds", "h:1", "--check"}},
 		{"--max-keys", []string{"--config", good, "--max-keys=0"}},
 		{"--tls-cert, --tls-key", []string{"--config", good, "--tls-cert=x"}},
 		{"--tls-client-ca", []string{"--config", good, "--tls-client-ca=x"}},

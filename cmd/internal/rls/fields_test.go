@@ -181,7 +181,7 @@ func TestNoFieldsInShadowMode(t *testing.T) {
 // Dynamic metadata is the request, and the metadata of the rules that grant it.
 func TestMetadata(t *testing.T) {
 	const tree = `
-- {key: a, rate_limit: {unit: day, requests_per_unit: 1}, metadata: {m: {x: 1, y: 2}, n: 1}}
+- {key: a, rate_limit: {unit: day, requests_per_unit: 1}, metadata: {m: {x: 1, w: 2}, n: 1}}
 - {key: b, rate_limit: {unit: day, requests_per_unit: 9}, metadata: {m: {x: 3, z: 4}, n: 5}}
 `
 	s, _ := newService(t, tree, func(c *Config) { c.Metadata = true })
@@ -189,7 +189,7 @@ func TestMetadata(t *testing.T) {
 		return send(t, s, request(hits, "a=", "b=1,k=2", "b=v")).DynamicMetadata.AsMap()
 	}
 	merged := get(0)
-	want := map[string]any{"m": map[string]any{"x": 1.0, "y": 2.0, "z": 4.0}, "n": 1.0}
+	want := map[string]any{"m": map[string]any{"x": 1.0, "w": 2.0, "z": 4.0}, "n": 1.0}
 	if !reflect.DeepEqual(merged["metadata"], want) {
 		t.Errorf("granted: %v, want %v", merged["metadata"], want)
 	}

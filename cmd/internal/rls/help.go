@@ -7,6 +7,8 @@ var Vars = kong.Vars{
 	"rls_config": "The directory with the limits, in files *.yaml of envoyproxy/ratelimit, or one" +
 		" such file; docs/rls.md has the format. The service reads it again when it changes and on" +
 		" SIGHUP.",
+	"rls_check": "Read the configuration, print its errors and warnings, and end, with 1 if it has" +
+		" errors.",
 	"rls_xds": "Servers of xDS that have the limits, in place of files: host:port, separated by" +
 		" commas or each in its own flag. The next one is asked if one does not answer. Until the first" +
 		" limits come, requests have an error and the health service reports NOT_SERVING.",
@@ -73,7 +75,7 @@ gRPC: envoy.service.ratelimit.v3.RateLimitService. The configuration is that of
 envoyproxy/ratelimit. Each rule has token buckets, in memory or in Redis.
 
 Exit status:
-  0  the service was stopped
-  1  the service could not start or continue
+  0  the service was stopped, or --check found no error
+  1  the service could not start or continue, or --check found an error
   2  the flags have a mistake`
 }

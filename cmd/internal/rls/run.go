@@ -56,6 +56,21 @@ func (r *runner) load(ctx context.Context) (err error) {
 	return nil
 }
 
+// check reads the configuration, and prints its warnings. The error has its errors.
+func (r *runner) check(ctx context.Context) error {
+	err := r.load(ctx)
+	if r.config != nil {
+		for _, text := range r.config.Warnings {
+			fmt.Fprintln(r.Stdout, "warning: "+text)
+		}
+	}
+	if err == nil {
+		fmt.Fprintf(r.Stdout, "%s: %d rules in %d domains, no errors\n", r.Config, len(r.config.Rules),
+			r.config.Domains())
+	}
+	return err
+}
+
 // dial connects to Redis, if there is a flag for it. The service also starts without the server.
 func (r *runner) dial(context.Context) (err error) {
 	r.store, err = r.Redis.Open(r.Process, storeOptions(r.RedisTimeout, r.RedisFailure)...)

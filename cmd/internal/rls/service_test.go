@@ -86,6 +86,7 @@ func TestDebt(t *testing.T) {
 // A refused request takes the hits that it owes, unless a rule without debt refuses it, too.
 func TestOwedHitsOfARefusedRequest(t *testing.T) {
 	const withDebt = "- {key: b, rate_limit: {" + perMinute + "100, debt: true}"
+	none, weight := limit("c", perMinute+"0"), limit("c", perMinute+"9, debt: false")
 	tests := []struct {
 		name, rules string
 		others      []string
@@ -96,31 +97,21 @@ func TestOwedHitsOfARefusedRequest(t *testing.T) {
 		{"a rule beside 0 hits", withDebt + "}\n", nil, true, "OK OK:29"},
 		{"a quota", withDebt + ", quota_mode: true}\n", nil, false, "OK OK:29"},
 		{"a rule in shadow mode", withDebt + ", shadow_mode: true}\n", nil, false, "OK OK:29"},
-		{
-			"beside a rule without debt", withDebt + "}\n" + limit("c", perMinute+"0"),
-			[]string{"c="}, false, "OK OK:99; OVER OVER:0",
-		},
-		{
-			"beside a weight", withDebt + "}\n" + limit("c", perMinute+"9, debt: false"),
-			[]string{"c="}, false, "OK OK:99; OK OK:8",
-		},
-		{
-			"beside a weight and 0 hits", withDebt + "}\n" + limit("c", perMinute+"9, debt: false"),
-			[]string{"c="}, true, "OK OK:99; OK OK:8",
-		},
+		{"beside none", withDebt + "}\n" + none, []string{"c="}, false, "OK OK:99; OVER OVER:0"},
+		{"beside a weight", withDebt + "}\n" + weight, []string{"c="}, false, "OK OK:99; OK OK:8"},
+		{"beside that and 0 hits", withDebt + "}\n" + weight, []string{"c="}, true, "OK OK:99; OK OK:8"},
 		{
 			"beside a weight in shadow mode",
-			withDebt + "}\n- {key: c, shadow_mode: true, rate_limit: {" + perMinute + "90, debt: false}}\n",
+			withDebt + "}\n- {shadow_mode: true, " + limit("c", perMinute+"90, debt: false")[3:],
 			[]string{"c="}, false, "OK OK:29; OK OK:89",
 		},
 		{
-			"beside a quota without debt",
-			withDebt + "}\n- {key: c, quota_mode: true, rate_limit: {" + perMinute + "0}}\n",
+			"beside a quota of none", withDebt + "}\n- {quota_mode: true, " + none[3:],
 			[]string{"c="}, false, "OK OK:99; OVER OVER:0",
 		},
 		{
-			"a quota twice beside a quota without debt", "- {key: b, quota_mode: true, rate_limit: {" + perMinute +
-				"9, debt: true}}\n- {key: c, quota_mode: true, rate_limit: {" + perMinute + "0}}\n",
+			"two quotas beside one of none", "- {quota_mode: true, " +
+				limit("b", perMinute+"9, debt: true")[3:] + "- {quota_mode: true, " + none[3:],
 			[]string{"b=", "c="}, false, "OK OK:8; OK OK:7; OVER OVER:0",
 		},
 	}

@@ -42,7 +42,7 @@ func (r *rule) isFixed() bool { return r.Limit == tb.Limit{} }
 type buckets struct {
 	tb.StoreLimiter
 	paid   atomic.Int64 // when no bucket is in debt any more, in Unix seconds
-	warned atomic.Bool  // that hits may be weights: see call.warnOfWeights
+	warned atomic.Bool  // that hits may be weights: see call.setReport
 }
 
 // table is a limiter with its buckets in memory.

@@ -147,13 +147,16 @@ func (c *call) ask(e *entry) {
 }
 
 // setReport sets the decision on a report. If its bucket lacked the hits, the rule refuses until
-// they are paid. It never grants more than a burst, of which a report takes no more.
+// they are paid. It never grants more than a burst, of which a report takes no more. A rule has one
+// warning if the bucket was in debt before, and so has granted nothing since the call before.
 func (c *call) setReport(e *entry) {
-	r := e.rule
-	delay := e.charge.Delay()
+	r, delay := e.rule, e.charge.Delay()
 	lacks := float64(delay) / float64(r.Limit.Per) * float64(r.Limit.Tokens)
-	if lacks >= e.cost+r.Cost { // the bucket was in debt, and has granted nothing since
-		c.warnOfWeights(r)
+	if r.Debt == nil && lacks >= e.cost+r.Cost && !r.buckets.warned.Swap(true) {
+		c.service.Log.Warn("several hits came on a key that is in debt by such calls", "domain", r.Domain,
+			"rule", r.Path, "meaning", "they count as a report of what was used, also if the request"+
+				" is refused. If they are the weight of a request, set debt: false, or --hits weight for all"+
+				" rules. If they are reports of requests that were under way, debt: true says so")
 	}
 	if delay > 0 {
 		e.decision = tb.Decision{RetryAfter: delay}
@@ -161,16 +164,6 @@ func (c *call) setReport(e *entry) {
 	}
 	if costOf(e.hits, r.Cost) > float64(r.Limit.Capacity) {
 		e.decision = tb.Decision{RetryAfter: tb.Never}
-	}
-}
-
-// warnOfWeights warns once of a rule for which the hits of refused requests may count.
-func (c *call) warnOfWeights(r *rule) {
-	if r.Debt == nil && !r.buckets.warned.Swap(true) {
-		c.service.Log.Warn("several hits came on a key that is in debt by such calls", "domain", r.Domain,
-			"rule", r.Path, "meaning", "they count as a report of what was used, also if the request"+
-				" is refused. If they are the weight of a request, set debt: false, or --hits weight for all"+
-				" rules. If they are reports of requests that were under way, debt: true says so")
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -19,9 +20,9 @@ type compiler struct {
 	errs []error
 
 	file   string
-	line   line // of the last descriptor or text, for errors
+	line   line // of the last descriptor or limit, for errors
 	domain string
-	paths  map[string]map[string]string // by domain: the places of paths
+	paths  map[[2]string]string // the places of paths, by domain and path
 }
 
 func (c *compiler) place() string { return fmt.Sprintf("%s:%d", c.file, max(c.line, 1)) }
@@ -34,17 +35,10 @@ func (c *compiler) warn(format string, args ...any) {
 	c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %s", c.place(), fmt.Sprintf(format, args...)))
 }
 
-func (c *compiler) at(t text) string {
-	if t.line > 0 {
-		c.line = t.line
-	}
-	return t.value
-}
-
 // add adds a document.
 func (c *compiler) add(file string, d *document, merge bool) {
 	c.file, c.line = file, 0
-	c.domain = c.at(d.Domain)
+	c.domain = d.Domain
 	if c.domain == "" {
 		c.fail("want a domain")
 		return
@@ -58,21 +52,15 @@ func (c *compiler) add(file string, d *document, merge bool) {
 		c.fail("domain %q is in another file, too", c.domain)
 		return
 	}
-	if c.paths == nil {
-		c.paths = map[string]map[string]string{}
-	}
-	if c.paths[c.domain] == nil {
-		c.paths[c.domain] = map[string]string{}
-	}
-	c.addAll(&into.root, nil, d.Descriptors)
+	c.addAll(&into.root, nil, "", d.Descriptors)
 }
 
-// addAll adds descriptors below a node, whose levels are above them.
-func (c *compiler) addAll(parent *node, above []level, all []descriptor) {
+// addAll adds descriptors below a node, whose levels and path are above them.
+func (c *compiler) addAll(parent *node, above []level, pathAbove string, all []descriptor) {
 	for i := range all {
 		d := &all[i]
+		key, value := d.Key, d.Value
 		c.line = d.line
-		key, value := c.at(d.Key), c.at(d.Value)
 		switch {
 		case key == "":
 			c.fail("want a key")
@@ -89,24 +77,26 @@ func (c *compiler) addAll(parent *node, above []level, all []descriptor) {
 		l.open = value == "" || isPattern && !l.shared
 		l.shown = l.open && d.ValueToMetric
 		levels := slices.Concat(above, []level{l})
-		path := appendPath(nil, levels)
-		if other, ok := c.paths[c.domain][string(path)]; ok {
+		path := string(appendStep([]byte(pathAbove), key, value))
+		if other, ok := c.paths[[2]string{c.domain, path}]; ok {
 			c.fail("%s is already defined at %s", path, other)
 			continue
 		}
-		c.paths[c.domain][string(path)] = c.place()
+		c.paths[[2]string{c.domain, path}] = c.place()
 		n := parent.add(key, value)
 		if d.RateLimit != nil {
-			n.rule = c.newRule(d, levels, string(path))
+			n.rule = c.newRule(d, levels, path)
+		} else if d.ShadowMode || d.QuotaMode || d.DetailedMetric || len(d.Metadata) > 0 {
+			c.warn("shadow_mode, quota_mode, detailed_metric and metadata have no effect without rate_limit")
 		}
-		c.addAll(n, levels, d.Descriptors)
+		c.addAll(n, levels, path, d.Descriptors)
 	}
 }
 
 // newRule returns the rule of a descriptor.
 func (c *compiler) newRule(d *descriptor, levels []level, path string) *Rule {
 	r := &Rule{
-		Domain: c.domain, Path: path, Place: c.place(), Name: c.at(d.RateLimit.Name),
+		Domain: c.domain, Path: path, Place: c.place(), Name: d.RateLimit.Name,
 		Unlimited: d.RateLimit.Unlimited, Shadow: d.ShadowMode, Quota: d.QuotaMode,
 		levels: levels, Cost: 1, Debt: d.RateLimit.Debt,
 	}
@@ -129,38 +119,55 @@ func (c *compiler) newRule(d *descriptor, levels []level, path string) *Rule {
 			r.levels[i].shown = r.levels[i].open
 		}
 	}
-	c.setReplaces(r, d.RateLimit.Replaces)
-	c.setLimit(r, d.RateLimit)
+	if !utf8.ValidString(c.domain + path + r.Name) { // by the type !!binary
+		c.fail("want text in UTF-8")
+	}
 	if len(d.Metadata) > 0 {
 		var err error
-		if r.Metadata, err = structpb.NewStruct(d.Metadata); err != nil {
+		if r.Metadata, err = structpb.NewStruct(asJSON(d.Metadata).(map[string]any)); err != nil {
 			c.fail("metadata: %v", err)
 		}
 	}
+	c.line = d.RateLimit.line
+	c.setReplaces(r, d.RateLimit.Replaces)
+	c.setLimit(r, d.RateLimit)
 	c.Rules = append(c.Rules, r)
 	return r
 }
 
 func (c *compiler) setReplaces(r *Rule, all []replaces) {
 	for _, other := range all {
-		name := c.at(other.Name)
-		switch name {
+		switch other.Name {
 		case "":
 			c.fail("replaces: want a name")
 		case r.Name:
-			c.fail("replaces: %q is the name of the same rule", name)
+			c.fail("replaces: %q is the name of the same rule", r.Name)
 		}
-		r.Replaces = append(r.Replaces, name)
+		r.Replaces = append(r.Replaces, other.Name)
 	}
 }
 
+// whole returns a whole number from least to most, or 0 if n is nil.
+func (c *compiler) whole(name string, n *float64, least, most float64) uint32 {
+	switch {
+	case n == nil:
+		return 0
+	case *n >= least && *n <= most && *n == math.Trunc(*n):
+		return uint32(*n)
+	}
+	c.fail("%s: want a whole number, %.0f to %.0f", name, least, most)
+	return 0
+}
+
 func (c *compiler) setLimit(r *Rule, l *rateLimit) {
-	unit := c.at(l.Unit)
+	unit := l.Unit
 	r.Unit = Unit(ratelimit.RateLimitResponse_RateLimit_Unit_value[strings.ToUpper(unit)])
 	_, known := periods[r.Unit]
 	if r.Unlimited {
 		if known || l.Burst != nil || l.Cost != nil || l.Debt != nil {
 			c.fail("unlimited: want no unit, burst, cost or debt")
+		} else if unit != "" || l.RequestsPerUnit != nil {
+			c.warn("unlimited: unit and requests_per_unit have no effect")
 		}
 		return
 	}
@@ -170,16 +177,9 @@ func (c *compiler) setLimit(r *Rule, l *rateLimit) {
 	}
 	if l.RequestsPerUnit == nil {
 		c.warn("no requests_per_unit: %s refuses every request", r.Path)
-	} else {
-		r.RequestsPerUnit = uint32(*l.RequestsPerUnit)
 	}
-	burst := uint32(0)
-	if l.Burst != nil {
-		if burst = uint32(*l.Burst); burst < 1 || burst > tb.MaxCapacity {
-			c.fail("burst: want 1 to %d", tb.MaxCapacity)
-			return
-		}
-	}
+	r.RequestsPerUnit = c.whole("requests_per_unit", l.RequestsPerUnit, 0, math.MaxUint32)
+	burst := c.whole("burst", l.Burst, 1, tb.MaxCapacity)
 	if l.Cost != nil {
 		if r.Cost = *l.Cost; !(r.Cost > 0 && r.Cost <= math.MaxUint32) { // NaN fails both
 			c.fail("cost: want more than 0, and at most %d", uint32(math.MaxUint32))

@@ -67,22 +67,16 @@ type level struct {
 	shown  bool   // the value of the request is a part of the path in metrics
 }
 
-// Parse compiles files. The error joins all problems, each with its file and line. Two files may
-// have the same domain if mergeDomains is set.
+// Parse compiles files. The error joins all problems, each with its file and line; the warnings are
+// there also with an error. Two files may have the same domain if mergeDomains is set.
 func Parse(files []File, mergeDomains bool) (*Config, error) {
-	c := &compiler{Config: Config{domains: map[string]*Domain{}}}
+	c := &compiler{Config: Config{domains: map[string]*Domain{}}, paths: map[[2]string]string{}}
 	for _, f := range files {
-		d, err := parse(f)
-		if err != nil {
-			c.errs = append(c.errs, err)
-			continue
+		if d := c.parse(f); d != nil {
+			c.add(f.Name, d, mergeDomains)
 		}
-		c.add(f.Name, d, mergeDomains)
 	}
-	if err := errors.Join(c.errs...); err != nil {
-		return nil, err
-	}
-	return &c.Config, nil
+	return &c.Config, errors.Join(c.errs...)
 }
 
 // Domain returns a domain, or nil.

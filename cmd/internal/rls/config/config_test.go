@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
-
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -238,10 +236,6 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", text, r.Limit, want)
 		}
 	}
-	c := load(t, "domain: d\ndescriptors: [{key: k, rate_limit: {unit: second}}]")
-	if len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0], "f.yaml:2: no requests_per_unit") {
-		t.Errorf("warnings %q", c.Warnings)
-	}
 }
 
 // A rule has the buckets of the same descriptors, whatever their limits are.
@@ -261,20 +255,5 @@ func TestIdentity(t *testing.T) {
 		if id(text) == base {
 			t.Errorf("%s has the same buckets", text)
 		}
-	}
-}
-
-func TestMetadata(t *testing.T) {
-	r := load(t, `
-domain: d
-descriptors: [{key: k, rate_limit: {unit: day}, metadata: {a: {b: [1, x]}}}]`).Rules[0]
-	if got := r.Metadata.AsMap()["a"].(map[string]any)["b"].([]any)[1]; got != "x" {
-		t.Error(r.Metadata)
-	}
-}
-
-func TestUnknownUnit(t *testing.T) {
-	if _, err := NewLimit(1, ratelimit.RateLimitResponse_RateLimit_UNKNOWN, 0); err == nil {
-		t.Error("no error")
 	}
 }

@@ -127,13 +127,6 @@ func (r *Rule) AppendPath(path []byte, entries []*Entry) []byte {
 	return path
 }
 
-func appendPath(path []byte, levels []level) []byte {
-	for i := range levels {
-		path = appendStep(path, levels[i].key, levels[i].text)
-	}
-	return path
-}
-
 func appendStep(path []byte, key, value string) []byte {
 	if len(path) > 0 {
 		path = append(path, '.')

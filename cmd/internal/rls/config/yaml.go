@@ -3,22 +3,22 @@ package config
 import (
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
-	"unicode/utf8"
 
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v2"
 )
 
 // document is the content of a file.
 type document struct {
-	Domain      text
+	Domain      string
 	Descriptors []descriptor
 }
 
 type descriptor struct {
-	Key, Value     text
+	Key, Value     string
 	RateLimit      *rateLimit `yaml:"rate_limit"`
 	Descriptors    []descriptor
 	ShadowMode     bool `yaml:"shadow_mode"`
@@ -31,115 +31,152 @@ type descriptor struct {
 	line line
 }
 
-// UnmarshalYAML keeps the line. In contrast to the newer interface of the library, this one keeps
-// the decoder, which refuses unknown fields.
-func (d *descriptor) UnmarshalYAML(unmarshal func(any) error) error {
-	type mapping descriptor // without this method; its name is in errors
-	if err := unmarshal(&d.line); err != nil {
-		return err
-	}
-	return unmarshal((*mapping)(d))
-}
-
-// line is the line of any value.
-type line int
-
-// UnmarshalYAML implements yaml.Unmarshaler.
-func (l *line) UnmarshalYAML(n *yaml.Node) error {
-	*l = line(n.Line)
-	return nil
-}
-
 type rateLimit struct {
-	RequestsPerUnit *whole `yaml:"requests_per_unit"`
-	Unit            text
+	RequestsPerUnit *float64 `yaml:"requests_per_unit"`
+	Unit            string
 	Unlimited       bool
-	Name            text
+	Name            string
 	Replaces        []replaces
 
 	// These fields are ours.
-	Burst *whole
+	Burst *float64
 	Cost  *float64
 	Debt  *bool
+
+	line line
 }
 
-type replaces struct{ Name text }
+type replaces struct{ Name string }
 
-// text is a scalar and its line.
-type text struct {
-	value string
-	line  line
+// UnmarshalYAML keeps the line.
+func (d *descriptor) UnmarshalYAML(unmarshal func(any) error) error {
+	type mapping descriptor // without this method
+	d.line = lineOf(unmarshal)
+	return unmarshal((*mapping)(d))
 }
 
-// UnmarshalYAML implements yaml.Unmarshaler.
-func (t *text) UnmarshalYAML(n *yaml.Node) error {
-	t.line = line(n.Line)
-	err := n.Decode(&t.value)
-	if err == nil && !utf8.ValidString(t.value) { // of the type !!binary
-		err = problem(n, "want text in UTF-8")
+// UnmarshalYAML keeps the line.
+func (l *rateLimit) UnmarshalYAML(unmarshal func(any) error) error {
+	type mapping rateLimit
+	l.line = lineOf(unmarshal)
+	return unmarshal((*mapping)(l))
+}
+
+// line is the line of a mapping: of its first field if each is on a line of its own.
+type line int
+
+// lineOf returns the line of a mapping. The library says it only in an error.
+func lineOf(unmarshal func(any) error) (l line) {
+	var none chan line // has no value in YAML
+	for _, p := range problems(unmarshal(&none)) {
+		l, _ = cutLine(p)
 	}
-	return err
+	return l
 }
 
-// whole is a whole number. The library would cut off the fraction of another one.
-type whole uint32
-
-// UnmarshalYAML implements yaml.Unmarshaler.
-func (w *whole) UnmarshalYAML(n *yaml.Node) error {
-	if n.ShortTag() == "!!float" {
-		return problem(n, "want a whole number, such as 10")
+// asJSON returns a value of the library in which the keys of maps are text.
+func asJSON(v any) any {
+	switch v := v.(type) {
+	case map[any]any:
+		m := map[string]any{}
+		for key, value := range v {
+			m[fmt.Sprint(key)] = asJSON(value)
+		}
+		return m
+	case map[string]any: // the outermost
+		for key := range v {
+			v[key] = asJSON(v[key])
+		}
+	case []any:
+		for i := range v {
+			v[i] = asJSON(v[i])
+		}
 	}
-	return n.Decode((*uint32)(w))
+	return v
 }
 
-// problem returns an error at the line of a node, as the library returns it.
-func problem(n *yaml.Node, text string) error {
-	return &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: %s", n.Line, text)}}
-}
-
-// parse reads a file, which must have one document with fields that are known.
-func parse(f File) (*document, error) {
+// parse reads a file, or returns nil if it has an error. The library is the one of
+// envoyproxy/ratelimit, so a file means what it means there: only the first document counts, and of
+// equal fields the last. What has no effect has a warning.
+func (c *compiler) parse(f File) *document {
 	var d document
-	decoder := yaml.NewDecoder(strings.NewReader(f.Text))
-	decoder.KnownFields(true)
-	err := decoder.Decode(&d)
-	if errors.Is(err, io.EOF) { // an empty file
-		return &d, nil
+	before := len(c.errs)
+	c.file = f.Name
+	for _, p := range problems(yaml.Unmarshal([]byte(f.Text), &d)) {
+		c.line, p = cutLine(p)
+		c.fail("%s", goType.ReplaceAllString(p, " into $1"))
 	}
-	if err == nil {
-		if err = decoder.Decode(new(any)); errors.Is(err, io.EOF) {
-			return &d, nil
-		}
-		if err == nil {
-			err = errors.New("want one document, without a line ---")
+	c.checkFields(f.Text)
+	for _, at := range nextDocument.FindAllStringIndex(f.Text, -1) {
+		if above := f.Text[:at[0]]; content.MatchString(above) {
+			c.line = line(1 + strings.Count(above, "\n"))
+			c.warn("this document has no effect: only the first of a file is read")
+			break
 		}
 	}
-	return nil, place(f.Name, err)
+	if len(c.errs) > before {
+		return nil
+	}
+	return &d
 }
 
-// The texts of the library that name a type of Go, or the library itself.
+// checkFields warns of the fields of a text that have no effect. Unknown ones are errors.
+func (c *compiler) checkFields(text string) {
+	var last any
+	for _, p := range problems(yaml.UnmarshalStrict([]byte(text), new(document))) {
+		c.line, p = cutLine(p)
+		unknown, equal := unknownField.FindStringSubmatch(p), equalField.FindStringSubmatch(p)
+		switch {
+		case equal != nil:
+			c.warn("%s is here again, and overrides what is above", equal[1])
+			_ = yaml.Unmarshal([]byte(text), &last) // has been read before
+		case unknown != nil && slices.Contains(knownFields, unknown[1]):
+			c.warn("%s has no effect here", unknown[1])
+		case unknown != nil:
+			c.fail("field %s is unknown", unknown[1])
+		}
+	}
+	if last != nil { // the library has not looked into the last of equal fields
+		without, _ := yaml.Marshal(last)
+		again := compiler{file: c.file + " without what is overridden"}
+		again.checkFields(string(without))
+		c.errs = append(c.errs, again.errs...)
+	}
+}
+
+// knownFields are those of envoyproxy/ratelimit, which it ignores in a wrong place.
+var knownFields = strings.Fields("domain descriptors key value rate_limit shadow_mode quota_mode" +
+	" detailed_metric value_to_metric share_threshold metadata requests_per_unit unit unlimited name" +
+	" replaces")
+
+// The beginning of a document, and a line that is not before the first one.
 var (
-	unknownField = regexp.MustCompile(`not found in type config\.\w+`)
-	goType       = regexp.MustCompile(` into (\*?)(config\.)?(\w+)`)
-	libraryLine  = regexp.MustCompile(`^(yaml: )?line (\d+): `)
+	nextDocument = regexp.MustCompile(`(?m)^(---|\.\.\.)\s+\S`)
+	content      = regexp.MustCompile(`(?m)^\s*[^\s#%]`)
 )
 
-// place returns an error of the library with the name of the file before each problem.
-func place(name string, err error) error {
-	problems := []string{err.Error()}
+// The texts of the library.
+var (
+	unknownField = regexp.MustCompile(`(?s)^field (.+) not found in type `)
+	equalField   = regexp.MustCompile(`(?s)^(?:field|key) (.+) already set in `)
+	goType       = regexp.MustCompile(` into \*?(?:config\.)?(\w+)`)
+	libraryLine  = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`)
+)
+
+// problems returns the texts of an error of the library.
+func problems(err error) []string {
 	if e := (*yaml.TypeError)(nil); errors.As(err, &e) {
-		problems = e.Errors
+		return e.Errors
 	}
-	var errs []error
-	for _, p := range problems {
-		p = unknownField.ReplaceAllString(p, "is unknown")
-		p = goType.ReplaceAllString(p, " into $3")
-		if at := libraryLine.FindStringSubmatch(p); at != nil {
-			p = at[2] + ": " + p[len(at[0]):]
-		} else {
-			p = " " + strings.TrimPrefix(p, "yaml: ")
-		}
-		errs = append(errs, fmt.Errorf("%s:%s", name, p))
+	if err != nil {
+		return []string{err.Error()}
 	}
-	return errors.Join(errs...)
+	return nil
+}
+
+// cutLine returns the line of a text of the library, and the rest of the text.
+func cutLine(text string) (line, string) {
+	at := libraryLine.FindStringSubmatch(text)
+	n, _ := strconv.Atoi(at[1]) // 0 if there is none
+	return line(n), text[len(at[0]):]
 }

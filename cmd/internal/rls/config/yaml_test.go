@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -16,14 +15,44 @@ func TestErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", "f.yaml:1: want a domain"},
 		{"descriptors:", "f.yaml:1: want a domain"},
-		{"'''", "f.yaml: found unexpected end of stream"},
+		{"'''", "f.yaml:1: found unexpected end of stream"},
 		{"[a]", "f.yaml:1: cannot unmarshal !!seq into document"},
 		{"0.25: d", "f.yaml:1: field 0.25 is unknown"},
-		{"domain: d\n---\na", "f.yaml: want one document"},
-		{"domain: d\ndomain: e", `f.yaml:2: mapping key "domain" already defined at line 1`},
 		{"domain: d\nbad: e", "f.yaml:2: field bad is unknown"},
 	} {
 		checkError(t, c.text, c.want)
+	}
+}
+
+// What envoyproxy/ratelimit reads means the same here. What has no effect has a warning.
+func TestForms(t *testing.T) {
+	text, err := os.ReadFile("testdata/forms.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, form := range strings.Split(string(text), "\n\n")[1:] {
+		form, want, _ := strings.Cut(form, "\n=>")
+		c, err := Parse([]File{{"f", form}}, false)
+		got := ""
+		for _, r := range c.Rules {
+			got += fmt.Sprintf("\n=> %s.%s: %d %s", r.Domain, r.Path, r.RequestsPerUnit, r.Unit)
+			for mode, is := range map[string]bool{" shadow": r.Shadow, " quota": r.Quota} {
+				if is {
+					got += mode
+				}
+			}
+		}
+		for _, w := range c.Warnings {
+			got += "\n=> " + w
+		}
+		got = strings.ReplaceAll(got, "0 UNKNOWN", "unlimited")
+		if _, problem, isError := strings.Cut(want, " error: "); isError {
+			if err == nil || !strings.Contains(err.Error(), strings.TrimSpace(problem)) {
+				t.Errorf("%s\n%v, want %s", form, err, problem)
+			}
+		} else if err != nil || got != strings.TrimRight("\n=>"+want, "\n=>") {
+			t.Errorf("%s\n%v%s\nwant\n=>%s", form, err, got, want)
+		}
 	}
 }
 
@@ -37,19 +66,17 @@ func checkError(t *testing.T, text, want string) {
 }
 
 func TestErrorsInDescriptors(t *testing.T) {
-	const most = "requests_per_unit: 4294967296"
 	for _, c := range []struct{ text, want string }{
 		{"- a", "f.yaml:3: cannot unmarshal !!str `a` into mapping"},
 		{"- value: v", "f.yaml:3: want a key"},
-		{"- key: k*", `f.yaml:3: key "k*": only values`},
 		{"- {key: k, value: v}\n- {key: k, value: v}", "f.yaml:4: k_v is already defined at f.yaml:3"},
 		{"- {key: k, value: v}\n- {key: k_v}", "f.yaml:4: k_v is already defined at f.yaml:3"},
 		{"- key: k\n  ratelimit: {unit: day}", "f.yaml:4: field ratelimit is unknown"},
 		{"- key: k\n  share_threshold: true", "f.yaml:3: share_threshold: want a value with a *"},
 		{"- key: k\n  descriptors:\n  - key: k\n    x: 1", "f.yaml:6: field x is unknown"},
 		{"- &a\n  key: k\n  descriptors: [*a]", "anchor 'a' value contains itself"},
-		{"- key: k\n  rate_limit: {unit: day}\n  metadata: {d: 2026-01-01}", "f.yaml:4: metadata: "},
-		{"- key: k\n  rate_limit: {" + most + ", unit: day}", "into uint32"},
+		{"- key: k\n  rate_limit: {unit: day}\n  metadata: {e: !!binary gIGC}", "f.yaml:3: metadata: "},
+		{"- {key: !!binary gIGC, rate_limit: {unit: day}}", "f.yaml:3: want text in UTF-8"},
 	} {
 		checkError(t, "domain: d\ndescriptors:\n"+c.text, c.want)
 	}
@@ -60,16 +87,18 @@ func TestErrorsInLimits(t *testing.T) {
 		{"requestsperunit: 5", "f.yaml:4: field requestsperunit is unknown"},
 		{"unit: foo, requests_per_unit: 5", `f.yaml:4: unit "foo"`},
 		{"unit: unknown, requests_per_unit: 5", `f.yaml:4: unit "unknown"`},
-		{"requests_per_unit: 5", `f.yaml:3: unit ""`},
-		{"requests_per_unit: -1, unit: day", "f.yaml:4: cannot unmarshal !!int `-1` into uint32"},
-		{"requests_per_unit: 0.5, unit: day", "f.yaml:4: want a whole number"},
-		{"unit: day, requests_per_unit: 1, burst: 2.5", "f.yaml:4: want a whole number"},
-		{"unit: day, name: !!binary gIGC", "f.yaml:4: want text in UTF-8"},
+		{"requests_per_unit: 5", `f.yaml:4: unit ""`},
+		{"requests_per_unit: -1, unit: day", "f.yaml:4: requests_per_unit: want a whole number, 0 to"},
+		{"requests_per_unit: 4294967296, unit: day", "0 to 4294967295"},
+		{"requests_per_unit: 0.5, unit: day", "f.yaml:4: requests_per_unit: want a whole number"},
+		{"requests_per_unit: '5', unit: day", "f.yaml:4: cannot unmarshal !!str `5` into float64"},
+		{"unit: day, requests_per_unit: 1, burst: 2.5", "f.yaml:4: burst: want a whole number"},
+		{"unit: day, name: !!binary gIGC", "f.yaml:3: want text in UTF-8"},
 		{"unlimited: true, unit: day", "f.yaml:4: unlimited: want no unit"},
-		{"unlimited: true, burst: 1", "f.yaml:3: unlimited: want no unit, burst, cost or debt"},
+		{"unlimited: true, burst: 1", "f.yaml:4: unlimited: want no unit, burst, cost or debt"},
 		{"unit: day, name: a, replaces: [{name: a}]", `f.yaml:4: replaces: "a" is the name`},
 		{"unit: day, name: a, replaces: [{name: }]", "f.yaml:4: replaces: want a name"},
-		{"unit: day, requests_per_unit: 1, burst: 0", "f.yaml:4: burst: want 1 to"},
+		{"unit: day, requests_per_unit: 1, burst: 0", "f.yaml:4: burst: want a whole number, 1 to"},
 		{"unit: day, burst: 1", "burst: requests_per_unit is 0"},
 		{"unit: day, requests_per_unit: 1, cost: .nan", "cost: want more than 0"},
 		{"unit: day, requests_per_unit: 1, cost: 2", "cost: the bucket never has more than 1"},
@@ -110,28 +139,17 @@ func TestMergedDomains(t *testing.T) {
 	}
 }
 
-// Anchors, aliases and merge keys work, and cannot make a small file large.
+// Aliases cannot make a small file large, neither in metadata nor as descriptors.
 func TestAliases(t *testing.T) {
-	c := load(t, `
-domain: d
-descriptors:
-  - key: a
-    rate_limit: &slow {unit: minute, requests_per_unit: 1}
-  - key: b
-    rate_limit: *slow
-  - key: c
-    rate_limit: {<<: *slow, unit: hour}
-`)
-	if l := c.Rules[2].Limit; len(c.Rules) != 3 || l.Per != time.Hour || l.Tokens != 1 {
-		t.Errorf("%+v", l)
-	}
-	bomb := "domain: d\nx0: &x0 [{key: k}]\n"
-	for i := range 40 {
-		bomb += fmt.Sprintf("x%d: &x%[1]d [*x%[2]d, *x%[2]d]\n", i+1, i)
-	}
-	bomb += "descriptors: [{key: k, metadata: {m: *x40}}]"
-	if _, err := Parse([]File{{"f.yaml", bomb}}, false); err == nil {
-		t.Error("a bomb of aliases was accepted")
+	for _, field := range []string{"metadata: {m: ", "descriptors: [{key: l, descriptors: "} {
+		bomb := "domain: d\ndescriptors:\n- key: k\n  metadata:\n    x0: &x0 [{key: k}]\n"
+		for i := range 40 {
+			bomb += fmt.Sprintf("    x%d: &x%[1]d [{key: a, descriptors: *x%[2]d}, {key: b, descriptors: *x%[2]d}]\n", i+1, i)
+		}
+		bomb += "- {key: l, " + field + "*x40}}"
+		if _, err := Parse([]File{{"f.yaml", bomb}}, false); err == nil {
+			t.Error("a bomb of aliases was accepted")
+		}
 	}
 }
 
