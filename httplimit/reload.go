@@ -1,7 +1,6 @@
 package httplimit
 
 import (
-	"errors"
 	"fmt"
 	"iter"
 
@@ -73,37 +72,34 @@ func (s *ruleState) copyBuckets(old *ruleState) error {
 // setLimits gives the limits of p to the limiters that p has taken over from before. If one of
 // them returns an error, those that have changed get their limits of before again.
 func (p *compiled) setLimits(before *compiled) error {
-	var undo []func() error
 	var paused []*control
+	var at *rule
 	olds := before.byID()
-	for _, r := range p.rules {
-		old := olds[r.id]
-		if old == nil || old.ruleState != r.ruleState {
-			continue
-		}
-		if old.control != nil {
-			if r.control == old.control { // it has the limit
+	err := tb.SetLimits(func(yield func(tb.StoreLimiter, tb.Limit) bool) {
+		for _, at = range p.rules {
+			old := olds[at.id]
+			if old == nil || old.ruleState != at.ruleState {
 				continue
 			}
-			old.control.setPhase(stopped)
-			paused = append(paused, old.control)
-		}
-		for l, next := range r.wanted() {
-			last := l.Limit()
-			if next == last {
-				continue
-			}
-			if err := l.SetLimit(next); err != nil {
-				for _, f := range undo {
-					err = errors.Join(err, f())
+			if old.control != nil {
+				if at.control == old.control { // it has the limit
+					continue
 				}
-				for _, c := range paused {
-					c.setPhase(running)
-				}
-				return fmt.Errorf("rule %q: %w", r.Name, err)
+				old.control.setPhase(stopped)
+				paused = append(paused, old.control)
 			}
-			undo = append(undo, func() error { return l.SetLimit(last) })
+			for l, limit := range at.wanted() {
+				if !yield(l, limit) {
+					return
+				}
+			}
 		}
+	})
+	if err != nil {
+		for _, c := range paused {
+			c.setPhase(running)
+		}
+		return fmt.Errorf("rule %q: %w", at.Name, err)
 	}
 	return nil
 }

@@ -4,7 +4,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
+
+	"github.com/seed-181794aa/ratelimit/internal/fields"
 )
 
 // The names of fields are as net/http writes them. Their parameters come from
@@ -55,17 +56,20 @@ func (c *call) binding() (binding *entry) {
 func (c *call) setGranted(binding *entry) {
 	var start, end int // of binding's tokens
 	for e := range c.enforced() {
-		from, to := c.appendItem(e, e.decision.Remaining, max(c.reset(e), e.sustained()))
+		left := e.decision.Remaining
+		reset := max(c.reset(e), e.text.Sustained(uint64(left)))
+		var from, to int
+		c.text, from, to = e.text.AppendItem(c.text, int64(left), reset)
 		if e == binding {
 			start, end = from, to
 		}
 	}
 	list := string(c.text)
-	f := fields{header: c.header, values: make([]string, 0, 4)}
+	f := fieldWriter{header: c.header, values: make([]string, 0, 4)}
 	f.isBound = f.isTighter(binding.decision.Remaining)
 	f.add(fieldRateLimit, list)
 	if !f.isBound {
-		f.setLegacy(binding.quota, list[start:end], strconv.FormatInt(c.reset(binding), 10))
+		f.setLegacy(binding.text.Quota, list[start:end], strconv.FormatInt(c.reset(binding), 10))
 	}
 	c.setOptIn(&f, binding, list[start:end], 0)
 }
@@ -74,13 +78,13 @@ func (c *call) setGranted(binding *entry) {
 func (c *call) setRefused(binding *entry, retry int64) {
 	for e := range c.enforced() {
 		if e.refused {
-			c.appendItem(e, 0, retry)
+			c.text, _, _ = e.text.AppendItem(c.text, 0, retry)
 		}
 	}
-	f := fields{header: c.header, values: make([]string, 0, 6)}
+	f := fieldWriter{header: c.header, values: make([]string, 0, 6)}
 	seconds := strconv.FormatInt(retry, 10)
 	f.set(fieldRetryAfter, seconds)
-	f.setLegacy(binding.quota, "0", seconds)
+	f.setLegacy(binding.text.Quota, "0", seconds)
 	f.add(fieldRateLimit, string(c.text))
 	if reason := c.policy.fields.Reason; reason != "" {
 		f.set(reason, "token_bucket_exceeded")
@@ -89,33 +93,32 @@ func (c *call) setRefused(binding *entry, retry int64) {
 }
 
 // setOptIn sets the fields that are sent only if an option demands them.
-func (c *call) setOptIn(f *fields, binding *entry, remaining string, retry int64) {
+func (c *call) setOptIn(f *fieldWriter, binding *entry, remaining string, retry int64) {
 	if c.policy.fields.Policy {
 		c.text = c.text[:0]
 		for e := range c.enforced() {
-			c.appendSeparator()
-			c.text = append(c.text, e.policy...)
+			c.text = e.text.AppendPolicy(c.text)
 		}
 		f.add(fieldPolicy, string(c.text))
 	}
 	isSent := c.policy.fields.XRateLimit || len(f.header["X-Ratelimit-Limit"]) > 0 // by an outer one
 	if isSent && !f.isBound {
-		full := c.now.Add(c.level(binding).Full).Add(time.Second - 1).Unix()
-		f.set("X-Ratelimit-Limit", binding.quota)
+		resetAt := fields.ResetAt(c.now, c.level(binding).Full, retry)
+		f.set("X-Ratelimit-Limit", binding.text.Quota)
 		f.set("X-Ratelimit-Remaining", remaining)
-		f.set("X-Ratelimit-Reset", strconv.FormatInt(max(full, c.now.Unix()+retry), 10))
+		f.set("X-Ratelimit-Reset", strconv.FormatInt(resetAt, 10))
 	}
 }
 
-// fields sets fields of a header, with one array for all their values.
-type fields struct {
+// fieldWriter sets fields of a header, with one array for all their values.
+type fieldWriter struct {
 	header  http.Header
 	values  []string
 	isBound bool // an outer limiter has set the fields that are there once, and is tighter
 }
 
 // isTighter reports whether an outer limiter has set fields and has no more tokens left.
-func (f *fields) isTighter(remaining int) bool {
+func (f *fieldWriter) isTighter(remaining int) bool {
 	values := f.header[fieldRemaining]
 	if len(values) == 0 {
 		return false
@@ -125,43 +128,24 @@ func (f *fields) isTighter(remaining int) bool {
 }
 
 // add adds items to a list, in which an outer limiter may have items.
-func (f *fields) add(name, items string) {
+func (f *fieldWriter) add(name, items string) {
 	if outer := f.header[name]; len(outer) > 0 {
 		items = strings.Join(outer, ", ") + ", " + items
 	}
 	f.set(name, items)
 }
 
-func (f *fields) set(name, value string) {
+func (f *fieldWriter) set(name, value string) {
 	f.values = append(f.values, value)
 	n := len(f.values)
 	f.header[name] = f.values[n-1 : n : n]
 }
 
 // setLegacy sets the three fields of older drafts, which are about one rule.
-func (f *fields) setLegacy(limit, remaining, reset string) {
+func (f *fieldWriter) setLegacy(limit, remaining, reset string) {
 	f.set(fieldLimit, limit)
 	f.set(fieldRemaining, remaining)
 	f.set(fieldReset, reset)
-}
-
-// appendItem appends e's item of RateLimit to c.text, and returns where the tokens are in it.
-func (c *call) appendItem(e *entry, remaining int, reset int64) (start, end int) {
-	c.appendSeparator()
-	c.text = append(c.text, e.item...)
-	start = len(c.text)
-	c.text = strconv.AppendInt(c.text, int64(remaining), 10)
-	end = len(c.text)
-	c.text = append(c.text, ";"+paramReset+"="...)
-	c.text = strconv.AppendInt(c.text, reset, 10)
-	return start, end
-}
-
-// appendSeparator appends a comma if c.text has an item.
-func (c *call) appendSeparator() {
-	if len(c.text) > 0 {
-		c.text = append(c.text, ", "...)
-	}
 }
 
 // appendQuoted appends printable ASCII as a string of JSON. It is what strconv.AppendQuote appends,

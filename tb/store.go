@@ -1,6 +1,10 @@
 package tb
 
-import "time"
+import (
+	"errors"
+	"iter"
+	"time"
+)
 
 // StoreLimiter is a limit of the buckets in a store, such as a table in memory or Redis. A type
 // that implements httplimit.Store returns it. It must be safe for concurrent use.
@@ -27,4 +31,26 @@ type StoreCharge interface {
 	Delay() time.Duration
 	// Settle replaces the cost of the last Take by the actual cost, as Reservation.Settle does.
 	Settle(actual float64) error
+}
+
+// SetLimits gives each limiter its limit, or none of them. If a limiter returns an error, those
+// before it get back the limits that they had, and SetLimits returns the error, joined with the
+// errors of giving back. It asks for no further limiter then. A limiter that has its limit is left
+// alone.
+func SetLimits(limits iter.Seq2[StoreLimiter, Limit]) error {
+	var undo []func() error
+	for l, next := range limits {
+		last := l.Limit()
+		if next == last {
+			continue
+		}
+		if err := l.SetLimit(next); err != nil {
+			for _, f := range undo {
+				err = errors.Join(err, f())
+			}
+			return err
+		}
+		undo = append(undo, func() error { return l.SetLimit(last) })
+	}
+	return nil
 }

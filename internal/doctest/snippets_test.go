@@ -21,9 +21,9 @@ func TestSnippetsStandInCode(t *testing.T) {
 		}
 	}
 	for where, snippets := range map[string][]string{
-		`^(rate/)?example_test\.go$`: blocks(readme, "go"),
-		`^examples/hierarchy/`:       append(blocks(parents, "go"), blocks(parents, "")...),
-		`^benchmarks/compare/migrate/`:         append(blocks(migrate, "go"), cells...),
+		`^(rate/)?example_test\.go$`:   blocks(readme, "go"),
+		`^examples/hierarchy/`:         append(blocks(parents, "go"), blocks(parents, "")...),
+		`^benchmarks/compare/migrate/`: append(blocks(migrate, "go"), cells...),
 	} {
 		var code strings.Builder
 		for _, name := range files(t, ".go") {

@@ -9,6 +9,7 @@ import (
 	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/rls/config"
+	"github.com/seed-181794aa/ratelimit/internal/fields"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -24,13 +25,10 @@ const (
 	FieldsAll Fields = "all"
 )
 
-// ruleText is the text of a rule in fields: the items of draft-ietf-httpapi-ratelimit-headers-11.
+// ruleText is the text of a rule in fields.
 type ruleText struct {
-	item   string // the start of the item in RateLimit
-	policy string // the item in RateLimit-Policy
-	quota  string // the hits of a full bucket
-	window int64  // the seconds in which the rate supplies the capacity, rounded up
-	next   int64  // the seconds in which it supplies a hit, rounded up
+	fields.Rule
+	next int64 // the seconds in which the rate supplies a hit, rounded up
 }
 
 func newRuleText(r *config.Rule) ruleText {
@@ -38,27 +36,24 @@ func newRuleText(r *config.Rule) ruleText {
 	if name == "" {
 		name = r.Path
 	}
-	name = quote(name)
 	hits := min(hitsOf(r.Limit.Capacity, r.Cost), math.MaxUint32) // rounded down, as entry.remaining
-	t := ruleText{item: name + ";r=", quota: strconv.FormatInt(int64(hits), 10)}
+	t := ruleText{Rule: fields.NewRule(printable(name), uint64(hits), r.Limit, "")}
 	if r.Limit != (tb.Limit{}) {
-		unit := int64(r.Limit.Per / time.Second)
-		t.window = (int64(r.Limit.Capacity)*unit + r.Limit.Tokens - 1) / r.Limit.Tokens
-		t.next = int64(math.Ceil(costOf(1, r.Cost) * float64(unit) / float64(r.Limit.Tokens)))
+		unit := float64(r.Limit.Per / time.Second)
+		t.next = int64(math.Ceil(costOf(1, r.Cost) * unit / float64(r.Limit.Tokens)))
 	}
-	t.policy = name + ";q=" + t.quota + ";w=" + strconv.FormatInt(t.window, 10)
 	return t
 }
 
-// quote returns a string of a structured field (RFC 9651), with ? for what it cannot have.
-func quote(s string) string {
-	printable := func(r rune) rune {
+// printable returns a name as the label of a structured field (RFC 9651), with ? for what it cannot
+// have.
+func printable(name string) string {
+	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
 			return '?'
 		}
 		return r
-	}
-	return strconv.Quote(strings.Map(printable, s))
+	}, name)
 }
 
 // wantsFields reports whether an answer has header fields. In shadow mode no answer has any,
@@ -90,14 +85,13 @@ func (c *call) fields(allowed bool) []*core.HeaderValue {
 		if !e.isLimited() || e.role == shadow {
 			continue
 		}
-		policies = append(appendSeparator(policies), e.rule.text.policy...)
+		policies = e.rule.text.AppendPolicy(policies)
 		if !allowed && !e.refused() {
 			continue
 		}
 		remaining, reset := e.left(retry)
-		list = append(appendSeparator(list), e.rule.text.item...)
-		list = strconv.AppendInt(list, remaining, 10)
-		list = strconv.AppendInt(append(list, ";t="...), max(reset, e.sustained(remaining)), 10)
+		reset = max(reset, e.rule.text.Sustained(uint64(remaining)))
+		list, _, _ = e.rule.text.AppendItem(list, remaining, reset)
 	}
 	remaining, reset := binding.left(retry)
 	all := make([]*core.HeaderValue, 0, 9)
@@ -112,14 +106,13 @@ func (c *call) fields(allowed bool) []*core.HeaderValue {
 		add("RateLimit-Policy", string(policies))
 	}
 	three := func(names [3]string, reset int64) {
-		add(names[0], binding.rule.text.quota)
+		add(names[0], binding.rule.text.Quota)
 		add(names[1], strconv.FormatInt(remaining, 10))
 		add(names[2], strconv.FormatInt(reset, 10))
 	}
 	three(c.service.Names, reset)
 	if c.service.X {
-		full := c.now.Add(binding.reset() + time.Second - 1).Unix()
-		three(namesOf("X-RateLimit"), max(full, c.now.Unix()+retry))
+		three(namesOf("X-RateLimit"), fields.ResetAt(c.now, binding.reset(), retry))
 	}
 	return all
 }
@@ -127,20 +120,6 @@ func (c *call) fields(allowed bool) []*core.HeaderValue {
 // namesOf returns names of fields that begin alike.
 func namesOf(prefix string) [3]string {
 	return [3]string{prefix + "-Limit", prefix + "-Remaining", prefix + "-Reset"}
-}
-
-func appendSeparator(list []byte) []byte {
-	if len(list) > 0 {
-		list = append(list, ", "...)
-	}
-	return list
-}
-
-// sustained returns the seconds in which the rate supplies the hits that are left.
-func (e *entry) sustained(remaining int64) int64 {
-	tokens := costOf(uint64(remaining), e.rule.Cost)
-	return int64(math.Ceil(
-		tokens * float64(e.rule.text.window) / float64(max(e.rule.Limit.Capacity, 1))))
 }
 
 // binding returns the descriptor that the fields of older drafts are about: of a granted request

@@ -93,21 +93,17 @@ func (s *Service) SetConfig(next *config.Config) error {
 
 // setLimits gives the limits of the rules to the buckets that they continue. If a limit is not
 // possible, all buckets have their limits back.
-func (t *state) setLimits() (err error) {
-	var undo []func() error
-	for _, c := range t.config.Rules {
-		b := t.rules[c].buckets
-		if t.rules[c].isFixed() || b.Limit() == c.Limit {
-			continue
-		}
-		old := b.Limit()
-		if err = b.SetLimit(c.Limit); err != nil {
-			for _, f := range undo {
-				err = errors.Join(err, f())
+func (t *state) setLimits() error {
+	var at *config.Rule
+	err := tb.SetLimits(func(yield func(tb.StoreLimiter, tb.Limit) bool) {
+		for _, at = range t.config.Rules {
+			if r := t.rules[at]; !r.isFixed() && !yield(r.buckets, at.Limit) {
+				return
 			}
-			return fmt.Errorf("%s: %w", c.Place, err)
 		}
-		undo = append(undo, func() error { return b.SetLimit(old) })
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", at.Place, err)
 	}
 	return nil
 }
@@ -168,7 +164,7 @@ func (t *state) all(f func(*rule)) {
 // charge sets the charge of an entry.
 func (b *buckets) charge(e *entry) (err error) {
 	if e.charge, err = b.Charge(e.key, e.cost); err == nil && e.kind == report {
-		e.charge.MayWait(time.Duration(min(maxDebt*e.rule.text.window, 1<<33)) * time.Second)
+		e.charge.MayWait(time.Duration(min(maxDebt*e.rule.text.Window, 1<<33)) * time.Second)
 	}
 	return err
 }
