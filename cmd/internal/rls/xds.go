@@ -183,7 +183,7 @@ func contentOf(resources []*anypb.Any) daemon.Content {
 			return daemon.Content{Problem: err.Error()}
 		}
 		name := c.GetName()
-		c.Name = "" // a file has none
+		c.Name = "" // it has no effect in a file
 		text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(&c)
 		if err != nil {
 			return daemon.Content{Problem: err.Error()}

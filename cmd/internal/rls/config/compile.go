@@ -160,19 +160,18 @@ func (c *compiler) whole(name string, n *float64, least, most float64) uint32 {
 }
 
 func (c *compiler) setLimit(r *Rule, l *rateLimit) {
-	unit := l.Unit
-	r.Unit = Unit(ratelimit.RateLimitResponse_RateLimit_Unit_value[strings.ToUpper(unit)])
+	r.Unit = Unit(ratelimit.RateLimitResponse_RateLimit_Unit_value[strings.ToUpper(l.Unit)])
 	_, known := periods[r.Unit]
 	if r.Unlimited {
 		if known || l.Burst != nil || l.Cost != nil || l.Debt != nil {
 			c.fail("unlimited: want no unit, burst, cost or debt")
-		} else if unit != "" || l.RequestsPerUnit != nil {
+		} else if l.Unit != "" || l.RequestsPerUnit != nil {
 			c.warn("unlimited: unit and requests_per_unit have no effect")
 		}
 		return
 	}
 	if !known {
-		c.fail("unit %q: want %s", unit, units)
+		c.fail("unit %q: want %s", l.Unit, units)
 		return
 	}
 	if l.RequestsPerUnit == nil {
@@ -199,7 +198,7 @@ func (c *compiler) setLimit(r *Rule, l *rateLimit) {
 	}
 	if int64(r.RequestsPerUnit) > r.Limit.Tokens || burst == 0 && r.RequestsPerUnit > tb.MaxCapacity {
 		c.warn("requests_per_unit: the limit is reduced to %d a %s, and %d at once",
-			r.Limit.Tokens, strings.ToLower(unit), r.Limit.Capacity)
+			r.Limit.Tokens, strings.ToLower(l.Unit), r.Limit.Capacity)
 	}
 	if r.Cost > float64(r.Limit.Capacity) {
 		c.fail("cost: the bucket never has more than %d tokens", r.Limit.Capacity)

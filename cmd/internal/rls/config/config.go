@@ -48,7 +48,7 @@ type Rule struct {
 	Unlimited       bool
 	Limit           tb.Limit // zero if the rule is unlimited, or if it refuses every hit
 	Cost            float64  // of a hit, in tokens
-	Debt            *bool    // hits are taken also if the bucket lacks them; nil if there are several
+	Debt            *bool    // hits are a report of what was used, or not; nil if it is not said
 
 	Shadow, Quota bool
 	Metadata      *structpb.Struct // may be nil

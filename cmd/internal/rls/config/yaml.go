@@ -95,9 +95,8 @@ func asJSON(v any) any {
 	return v
 }
 
-// parse reads a file, or returns nil if it has an error. The library is the one of
-// envoyproxy/ratelimit, so a file means what it means there: only the first document counts, and of
-// equal fields the last. What has no effect has a warning.
+// parse reads a file as envoyproxy/ratelimit does, because the library is the same: only the first
+// document counts, and of equal fields the last. It returns nil if there is an error.
 func (c *compiler) parse(f File) *document {
 	var d document
 	before := len(c.errs)
@@ -122,21 +121,23 @@ func (c *compiler) parse(f File) *document {
 
 // checkFields warns of the fields of a text that have no effect. Unknown ones are errors.
 func (c *compiler) checkFields(text string) {
-	var last any
+	hasEqual := false
 	for _, p := range problems(yaml.UnmarshalStrict([]byte(text), new(document))) {
 		c.line, p = cutLine(p)
 		unknown, equal := unknownField.FindStringSubmatch(p), equalField.FindStringSubmatch(p)
 		switch {
 		case equal != nil:
 			c.warn("%s is here again, and overrides what is above", equal[1])
-			_ = yaml.Unmarshal([]byte(text), &last) // has been read before
+			hasEqual = true
 		case unknown != nil && slices.Contains(knownFields, unknown[1]):
 			c.warn("%s has no effect here", unknown[1])
 		case unknown != nil:
 			c.fail("field %s is unknown", unknown[1])
 		}
 	}
-	if last != nil { // the library has not looked into the last of equal fields
+	if hasEqual { // the library has looked into the first of them
+		var last any
+		_ = yaml.Unmarshal([]byte(text), &last) // an error was found before
 		without, _ := yaml.Marshal(last)
 		again := compiler{file: c.file + " without what is overridden"}
 		again.checkFields(string(without))
