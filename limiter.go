@@ -85,10 +85,11 @@ func (l *Limiter[K]) AllowAt(t time.Time, key K, cost float64) (Decision, error)
 // of the process.
 //
 // Wait takes nothing and returns an error at once if the cost or the key is invalid, if the context
-// has ended, or if it cannot wait. The last error is a [*WaitError]: the deadline of the context is
-// too near, the cost is above the capacity, the table has no room for a new key (RefuseNew), the
-// bucket's debt would exceed 2³¹ tokens, which is at least two capacities, or the clock would end
-// before the tokens can be used.
+// has ended or its deadline has passed, or if it cannot wait. The last error is a [*WaitError]: the
+// deadline of the context is too near, the cost is above the capacity, the table has no room for a
+// new key (RefuseNew), the bucket's debt would exceed 2³¹ tokens, which is at least two
+// capacities, or the clock would end before the tokens can be used. A deadline is compared with
+// time.Now(), also in a limiter with another clock.
 func (l *Limiter[K]) Wait(ctx context.Context, key K, cost float64) error {
 	return (*cas.Limiter[K])(l).Wait(ctx, key, cost)
 }
@@ -102,7 +103,7 @@ func (l *Limiter[K]) Reserve(ctx context.Context, key K, cost float64) (Reservat
 }
 
 // Charge returns a cost on key's bucket for [AllowAll] and [TakeAll]. It takes nothing and
-// allocates nothing.
+// allocates nothing. A charge that comes with an error is inert: see [Charge].
 func (l *Limiter[K]) Charge(key K, cost float64) (KeyCharge[K], error) {
 	return (*cas.Limiter[K])(l).Charge(key, cost)
 }
@@ -110,7 +111,7 @@ func (l *Limiter[K]) Charge(key K, cost float64) (KeyCharge[K], error) {
 // ChargeIn is Charge in a tier. The next Take, granted or refused, or a TakeAll that refuses it,
 // moves the key to that tier, until another call moves it. The bucket keeps its tokens, but not
 // more than the capacity of its new tier, and its debt. Until it moves, the old tier supplies it.
-// ChargeIn returns a *ConfigError if the tier does not exist.
+// ChargeIn returns a *ConfigError, and an inert charge, if the tier does not exist.
 func (l *Limiter[K]) ChargeIn(tier int, key K, cost float64) (KeyCharge[K], error) {
 	return (*cas.Limiter[K])(l).ChargeIn(tier, key, cost)
 }

@@ -30,6 +30,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/internal/sleep"
 	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
@@ -268,7 +269,7 @@ func (r *Reservation) reserve(t time.Time, n int, within time.Duration) {
 	switch cost := float64(n) * s.scale; {
 	case s.limit >= Inf:
 		r.ok = true
-	case n > s.burst:
+	case n > s.burst || within < 0:
 	case s.burst > tb.MaxCapacity:
 		r.takeUnits(s, t, cost, within)
 	default:
@@ -297,7 +298,7 @@ func (r *Reservation) take(s *state, t time.Time, cost float64, within time.Dura
 		if !s.still || within == InfDuration {
 			r.charge.MayWait(within)
 		}
-		d, _ := r.charge.Take(s.reading(t)) // no error: no Bucket has one
+		d, _ := r.charge.Take(s.reading(t)) // no error: cost and within are valid
 		r.ok, r.charged, delay = d.Allowed, d.Allowed, r.charge.Delay()
 		if s.still && delay > 0 {
 			delay = InfDuration
@@ -322,9 +323,11 @@ func (lim *Limiter) Wait(ctx context.Context) error { return lim.WaitN(ctx, 1) }
 // n is above the burst, or the context has ended or would end before. If the context ends while
 // WaitN sleeps, WaitN cancels the reservation and returns the error of the context.
 func (lim *Limiter) WaitN(ctx context.Context, n int) error {
-	if s := lim.state.Load(); s != nil && s.plain && n > 0 && ctx.Err() == nil {
-		if d, _ := s.bucket.AllowN(float64(n)); d.Allowed { // no error: n is positive
-			return nil
+	if s := lim.state.Load(); s != nil && s.plain && n > 0 {
+		if _, err := sleep.AtMost(ctx); err == nil {
+			if d, _ := s.bucket.AllowN(float64(n)); d.Allowed { // no error: n is positive
+				return nil
+			}
 		}
 	}
 	newTimer := func(d time.Duration) (<-chan time.Time, func() bool, func()) {

@@ -3,7 +3,6 @@ package cas
 import (
 	"context"
 	"sync/atomic"
-	"time"
 
 	"github.com/seed-181794aa/ratelimit/internal/sleep"
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -55,12 +54,9 @@ func wait[H home](ctx context.Context, h H, cost float64) error {
 	if err := checkCost(cost); err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil {
+	within, err := sleep.AtMost(ctx)
+	if err != nil {
 		return err
-	}
-	within := tb.Never
-	if deadline, ok := ctx.Deadline(); ok {
-		within = time.Until(deadline)
 	}
 	p := part{tokens: cost, within: within}
 	t := h.now()

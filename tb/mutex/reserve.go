@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"sync/atomic"
-	"time"
 
 	"github.com/seed-181794aa/ratelimit/internal/sleep"
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -45,17 +44,14 @@ func (l *Limiter[K]) Wait(ctx context.Context, key K, cost float64) error {
 	if err := checkCost(cost); err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil {
+	within, err := sleep.AtMost(ctx)
+	if err != nil {
 		return err
-	}
-	within := tb.Never
-	if deadline, ok := ctx.Deadline(); ok {
-		within = time.Until(deadline)
 	}
 	now := l.read()
 	var taken receipt[K]
 	c := call{tokens: cost, debt: deepest, within: within}
-	err := l.reserve(now, key, &c, &taken)
+	err = l.reserve(now, key, &c, &taken)
 	switch {
 	case err != nil:
 		return err

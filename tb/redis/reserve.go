@@ -35,7 +35,7 @@ func (l *Limiter) Reserve(ctx context.Context, key string, cost float64) (tb.Res
 // which the server has decided. Wait takes nothing and returns an error at once in three cases:
 //
 //   - The cost is invalid. The error is tb.ErrInvalidCost.
-//   - The context has ended. The error is the error of the context.
+//   - The context has ended, or its deadline has passed. The error is the error of the context.
 //   - The deadline of the context is too near, the cost is above the capacity, or the debt of the
 //     bucket would be above 2³¹ units. The error is a *tb.WaitError.
 //
@@ -46,12 +46,9 @@ func (l *Limiter) Wait(ctx context.Context, key string, cost float64) error {
 	if err := checkCost(cost); err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil {
+	within, err := sleep.AtMost(ctx)
+	if err != nil {
 		return err
-	}
-	within := tb.Never
-	if deadline, ok := ctx.Deadline(); ok {
-		within = time.Until(deadline)
 	}
 	r, c, err := l.reserve(ctx, l.layout.Load(), key, cost, deepest, within)
 	switch {

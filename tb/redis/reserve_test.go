@@ -111,6 +111,12 @@ func TestWait(t *testing.T) {
 		refused.Wait != tb.Never {
 		t.Errorf("a cost above the capacity: %v", err)
 	}
+	if err := slowly.Wait(late{t.Context()}, "b", 1); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("after the deadline: %v", err)
+	}
+	if v, err := slowly.Level(t.Context(), "b"); err != nil || v.Tokens != 10 {
+		t.Errorf("%+v, %v, want 10 tokens", v, err)
+	}
 	// A caller that leaves gives its tokens back.
 	ctx, cancel = context.WithCancel(t.Context())
 	done := make(chan error)
@@ -129,6 +135,11 @@ func TestWait(t *testing.T) {
 		t.Errorf("no cost: %v", err)
 	}
 }
+
+// late is a context whose deadline has passed, and whose timer has not fired.
+type late struct{ context.Context }
+
+func (late) Deadline() (time.Time, bool) { return time.Now().Add(-time.Hour), true }
 
 // Without the server, the policy decides reservations too.
 func TestReservationsWithoutTheServer(t *testing.T) {

@@ -17,6 +17,7 @@ var waits = []test{
 	{"WaitReturnsAtOnceIfTheBucketCanPay", waitReturnsAtOnceIfTheBucketCanPay},
 	{"WaitChecksItsArguments", waitChecksItsArguments},
 	{"WaitBeyondTheDeadlineTakesNothing", waitBeyondTheDeadlineTakesNothing},
+	{"WaitAfterTheDeadlineTakesNothing", waitAfterTheDeadlineTakesNothing},
 	{"CancelledWaitGivesItsSlotBack", cancelledWaitGivesItsSlotBack},
 	{"CancelledWaitInTheMiddleKeepsTheOtherSlots", cancelledWaitInTheMiddleKeepsTheOtherSlots},
 	{"CancelledWaitersLeaveTheQueue", cancelledWaitersLeaveTheQueue},
@@ -121,6 +122,33 @@ func waitBeyondTheDeadlineTakesNothing(s *suite) {
 			b.Errorf("after the deadline: %v, want context.DeadlineExceeded", err)
 		}
 		b.granted("a", 4, 0)
+	})
+}
+
+// late is a context whose deadline has passed, and whose timer has not fired.
+type late struct {
+	context.Context
+	deadline time.Time
+}
+
+func (c late) Deadline() (time.Time, bool) { return c.deadline, true }
+
+func waitAfterTheDeadlineTakesNothing(s *suite) {
+	s.inBubble(perSecond(10, 4), func(b *bubble) {
+		for _, by := range []time.Duration{1, time.Microsecond, year, math.MaxInt64} {
+			for _, cost := range []float64{1, 0.5, 10} { // on a new key, and on one in the table
+				err := b.wait(late{b.Context(), b.began.Add(-by)}, cost)
+				if !errors.Is(err, context.DeadlineExceeded) {
+					b.Errorf("%v after the deadline: Wait(%v) = %v, want context.DeadlineExceeded",
+						by, cost, err)
+				}
+			}
+			b.granted("a", 2, b.remaining("a")-2)
+		}
+		if err := b.wait(late{b.Context(), b.began}, 2); err != nil {
+			b.Errorf("at the deadline: %v", err)
+		}
+		b.refused("a", 1, time.Second/4, 0)
 	})
 }
 
