@@ -42,7 +42,8 @@ func (b *Bucket) Reserve(cost float64) (Reservation, error) {
 	return (*cas.Bucket)(b).Reserve(cost)
 }
 
-// Charge returns a cost for [AllowAll] and [TakeAll]. It takes nothing and allocates nothing.
+// Charge returns a cost for [AllowAll] and [TakeAll]. It takes nothing and allocates nothing. A
+// charge that comes with an error is inert: see [Charge].
 func (b *Bucket) Charge(cost float64) (BucketCharge, error) { return (*cas.Bucket)(b).Charge(cost) }
 
 // Peek returns the decision that Allow would return now. It takes nothing.

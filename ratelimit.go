@@ -79,7 +79,8 @@ type (
 	Level = tb.Level
 	// Charge is a cost to take from one bucket, as one part of AllowAll or TakeAll. It is an
 	// interface: the addresses of a KeyCharge and of a BucketCharge are Charges, and package
-	// tb/redis has another one. Only one goroutine at a time may use it.
+	// tb/redis has another one. Only one goroutine at a time may use it. A charge that comes with an
+	// error is inert: each call with it returns that error and takes nothing.
 	Charge = tb.Charge
 	// KeyCharge is what Limiter.Charge returns, and cas.Charge its other name. MayWait lets it take
 	// tokens in advance, and Delay is the wait; Settle replaces a cost that was taken by the actual

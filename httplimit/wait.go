@@ -44,8 +44,8 @@ func (w *waits) enter(most int64) bool {
 
 func (w *waits) leave() { w.count.Add(-1) }
 
-// mostPatience returns the longest time that a request may wait. It is at most 0 if there are
-// already as many requests as allowed.
+// mostPatience returns the longest time that a request may wait. It is 0 if that time has passed,
+// or if already as many requests wait as are allowed.
 func (w *waits) mostPatience(ctx context.Context, most int64) time.Duration {
 	if w.count.Load() >= most {
 		return 0
@@ -59,7 +59,7 @@ func (w *waits) mostPatience(ctx context.Context, most int64) time.Duration {
 		patience = min(patience, time.Until(w.end))
 	default:
 	}
-	return patience
+	return max(patience, 0)
 }
 
 // sleep returns granted after d, gone if the context ends before, and refused if StopWaiting

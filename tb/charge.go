@@ -8,6 +8,10 @@ import (
 // Charge is a cost to take from one bucket, as one part of TakeAll. The limiters of tb/cas and
 // tb/mutex and the Bucket of tb/cas make charges; another kind of limiter takes part by
 // implementing this interface. Only one goroutine at a time may use a Charge.
+//
+// A charge is inert if an argument of the call that made it was invalid, or if its MayWait got a
+// negative time. Peek and Take of an inert charge return the error of that argument and take
+// nothing, as often as they are called, and so does TakeAll with such a charge.
 type Charge interface {
 	// Peek returns what Take would return at reading t. It takes nothing.
 	Peek(t time.Time) (Decision, error)

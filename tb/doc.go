@@ -33,7 +33,9 @@
 //   - C8, hostile input. A call with a cost that is zero, negative, NaN or infinite returns
 //     [ErrInvalidCost] and changes nothing. A key that does not equal itself returns
 //     [ErrInvalidKey]. An impossible configuration, or an impossible limit for SetLimit, returns a
-//     [*ConfigError] and changes nothing. Settle accepts an actual cost of zero.
+//     [*ConfigError] and changes nothing. A charge that comes with an error is inert: each Take,
+//     Peek and TakeAll with it returns that error and changes nothing. Settle accepts an actual
+//     cost of zero.
 //
 // Package tb/cas keeps all clauses, but a call that moves its bucket (see the glossary) takes a
 // lock and allocates, against C6, and may be refused after it has written, against C4. So may a

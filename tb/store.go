@@ -10,7 +10,8 @@ import (
 // that implements httplimit.Store returns it. It must be safe for concurrent use.
 type StoreLimiter interface {
 	// Charge returns a charge on key's bucket, which has this limit from then on. It takes nothing.
-	// It returns ErrInvalidCost if cost is zero, negative, NaN or infinite.
+	// It returns ErrInvalidCost, and a charge that is inert, if cost is zero, negative, NaN or
+	// infinite: see Charge.
 	Charge(key string, cost float64) (StoreCharge, error)
 	// SetLimit replaces the limit. Each bucket keeps its tokens, but not more than the new capacity,
 	// and its debt. If SetLimit returns an error, the limit stays.
@@ -25,7 +26,8 @@ type StoreCharge interface {
 	// Level returns how full the bucket is at reading t, or at the last Peek or Take.
 	Level(t time.Time) (Level, error)
 	// MayWait lets the next Take put the bucket in debt, as Wait does, if the tokens may be used
-	// within that time. With 0 or less, Take does not wait.
+	// within that time. With 0, Take does not wait. With a negative time the charge is inert from
+	// then on, and its error is a *ConfigError.
 	MayWait(within time.Duration)
 	// Delay returns the time from the last Take until its tokens may be used.
 	Delay() time.Duration

@@ -406,6 +406,47 @@ func costIn(l both, tier int, key string, cost float64) (settledCharge, error) {
 	return &c, err
 }
 
+// A charge in a tier that does not exist returns its error from each call, and so does one with an
+// invalid cost. Neither moves its key to another tier.
+func TestInertChargesInTiers(t *testing.T) {
+	now := time.Unix(0, 0)
+	limits := []tb.Limit{
+		{Capacity: 5, Tokens: 1, Per: time.Hour}, {Capacity: 20, Tokens: 20, Per: time.Second},
+	}
+	onBoth(t, &now, limits, nil, func(t *testing.T, l both) {
+		if d, err := l.AllowN(t.Context(), "a", 4); err != nil || !d.Allowed {
+			t.Fatal(d, err)
+		}
+		for _, tt := range []struct {
+			tier int
+			cost float64
+		}{{-1, 1}, {2, 1}, {math.MaxInt, -1}, {1, -5}, {1, math.NaN()}} {
+			c, err := costIn(l, tt.tier, "a", tt.cost)
+			if err == nil {
+				t.Fatalf("no error for %+v", tt)
+			}
+			other, _ := costIn(l, 0, "a", 1)
+			_, peeked := c.Peek(now)
+			_, took := c.Take(now)
+			_, _, alone := tb.TakeAll(now, []tb.Charge{c}, nil)
+			_, _, last := tb.TakeAll(now, []tb.Charge{other, c}, nil)
+			for _, got := range []error{peeked, took, alone, last} {
+				if got != err {
+					t.Errorf("%+v: error %v, want that of ChargeIn, %v", tt, got, err)
+				}
+			}
+			c.(interface{ Enter(time.Time) }).Enter(now)
+			c.Cancel()
+			if err := c.Settle(1); err != nil {
+				t.Errorf("%+v: Settle: %v", tt, err)
+			}
+			if v, err := l.Level(t.Context(), "a"); err != nil || v.Tokens != 1 || v.NextToken != time.Hour {
+				t.Errorf("%+v: level %+v, %v, want one token in tier 0", tt, v, err)
+			}
+		}
+	})
+}
+
 // takeIn takes a cost in a tier at a reading.
 func takeIn(t *testing.T, l both, tier int, key string, cost float64, at time.Time) tb.Decision {
 	t.Helper()

@@ -8,6 +8,7 @@ import (
 
 // part is what the charges of a Limiter and of a Bucket have in common.
 type part struct {
+	err     error // why the charge is inert, or nil
 	tokens  float64
 	within  time.Duration // the longest delay, or 0
 	delay   time.Duration // of the last Take
@@ -16,9 +17,21 @@ type part struct {
 
 // MayWait lets the charge put the bucket into debt, as Wait does, if the tokens can be used within
 // the given time from the reading of Take. Take then grants what it would refuse, and Delay returns
-// the wait. With 0, the charge does not wait.
+// the wait. With 0, the charge does not wait. With a negative time it is inert from then on, with a
+// *tb.ConfigError: see tb.Charge.
 func (p *part) MayWait(within time.Duration) {
-	p.within = max(within, 0)
+	switch {
+	case within >= 0:
+		p.within = within
+	case p.err == nil:
+		p.err = &tb.ConfigError{Field: "within", Value: within, Range: "0 or more"}
+	}
+}
+
+// takeNothing is Take of an inert charge.
+func (p *part) takeNothing() (tb.Decision, error) {
+	p.receipt, p.delay = receipt{}, 0
+	return tb.Decision{}, p.err
 }
 
 func (p *part) request() request {
@@ -36,11 +49,11 @@ func (p *part) takeFast(c *cell, m *layout, t uint64) (d tb.Decision, ok bool) {
 		return tb.Decision{}, false
 	}
 	d, before, after, ok := c.take(m, t, m.unitsOf(p.tokens))
-	p.receipt, p.delay = receipt{}, 0
 	if d.Allowed {
-		p.receipt = receipt{c, before, after}
+		p.receipt, p.delay = receipt{c, before, after}, 0
 		return d, true
 	}
+	p.receipt, p.delay = receipt{}, 0
 	return d, ok && p.within == 0
 }
 
@@ -54,11 +67,8 @@ func takePart[H home](h H, p *part, c *cell, t uint64) (result, error) {
 	return o, err
 }
 
-// cancel gives back what the last Take has taken.
+// cancel gives back what the last Take has taken. It was granted.
 func (p *part) cancel(s *limits) {
-	if p.receipt.cell == nil {
-		return
-	}
 	if p.within > 0 {
 		s.cancellations.Add(1)
 	}
@@ -79,7 +89,8 @@ func settlePart[H home](h H, p *part, actual float64) error {
 
 // Charge is a cost to take from a key's bucket as one part of tb.TakeAll. Its address is a
 // tb.Charge, an interface that package ratelimit calls Charge; there this type is KeyCharge. Only
-// one goroutine at a time may use it.
+// one goroutine at a time may use it. The zero Charge has no bucket: Peek, Take and Level of it
+// panic.
 type Charge[K comparable] struct {
 	place place[K]
 	part
@@ -88,25 +99,30 @@ type Charge[K comparable] struct {
 
 var _ tb.Charge = (*Charge[string])(nil)
 
-// Charge returns a charge on key's bucket. It takes nothing and allocates nothing.
+// Charge returns a charge on key's bucket. It takes nothing and allocates nothing. With an invalid
+// cost the charge is inert: see tb.Charge.
 func (l *Limiter[K]) Charge(key K, cost float64) (Charge[K], error) {
-	c := Charge[K]{place: l.placeOf(key), part: part{tokens: cost}}
-	return c, checkCost(cost)
+	err := checkCost(cost)
+	return Charge[K]{place: l.placeOf(key), part: part{tokens: cost, err: err}}, err
 }
 
 // ChargeIn is Charge in a tier. The next Take, or a TakeAll that refuses the charge, moves the key
-// to that tier. It returns a *tb.ConfigError if the tier does not exist.
+// to that tier. It returns a *tb.ConfigError, and an inert charge, if the tier does not exist.
 func (l *Limiter[K]) ChargeIn(tier int, key K, cost float64) (Charge[K], error) {
-	if err := l.limits.checkTier(tier); err != nil {
-		return Charge[K]{}, err
-	}
 	c, err := l.Charge(key, cost)
+	if bad := l.limits.checkTier(tier); bad != nil {
+		c.err = bad
+		return c, bad
+	}
 	c.place.tier, c.place.enters = tier, true
 	return c, err
 }
 
 // Peek implements tb.Charge. t is a reading of the limiter's clock.
 func (c *Charge[K]) Peek(t time.Time) (d tb.Decision, err error) {
+	if c.err != nil {
+		return tb.Decision{}, c.err
+	}
 	at := c.place.clock.instant(t)
 	c.checked = c.place.load()
 	if c.checked != nil && c.within == 0 {
@@ -127,6 +143,9 @@ func (c *Charge[K]) Level(t time.Time) (tb.Level, error) {
 
 // Take implements tb.Charge. t is a reading of the limiter's clock.
 func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
+	if c.err != nil {
+		return c.takeNothing()
+	}
 	target := c.checked
 	if target == nil || isSealed(target.word.Load()) { // it may no longer be the key's cell
 		target = c.place.load()
@@ -149,14 +168,18 @@ func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
 // table. It takes nothing. tb.TakeAll calls it if Peek has refused the charge. t is a reading of
 // the limiter's clock.
 func (c *Charge[K]) Enter(t time.Time) {
-	if c.place.enters {
+	if c.place.enters && c.err == nil {
 		c.place.enter(c.place.clock.instant(t))
 	}
 }
 
 // Cancel implements tb.Charge. It gives nothing back to a bucket that was evicted, or moved to a
 // new base, since Take.
-func (c *Charge[K]) Cancel() { c.cancel(c.place.shared()) }
+func (c *Charge[K]) Cancel() {
+	if c.receipt.cell != nil {
+		c.cancel(c.place.shared())
+	}
+}
 
 // Settle replaces the cost of the last Take by the actual cost, as tb.Reservation.Settle does. It
 // does nothing if that Take was refused, cancelled or settled. The key stays in its tier. If it has
@@ -169,7 +192,8 @@ func (c *Charge[K]) Settle(actual float64) error {
 }
 
 // BucketCharge is a cost to take from a Bucket as one part of tb.TakeAll. Its address is a
-// tb.Charge. Only one goroutine at a time may use it.
+// tb.Charge. Only one goroutine at a time may use it. The zero BucketCharge has no bucket: Peek,
+// Take and Level of it panic.
 type BucketCharge struct {
 	bucket *Bucket
 	part
@@ -177,13 +201,18 @@ type BucketCharge struct {
 
 var _ tb.Charge = (*BucketCharge)(nil)
 
-// Charge returns a charge on the bucket. It takes nothing and allocates nothing.
+// Charge returns a charge on the bucket. It takes nothing and allocates nothing. With an invalid
+// cost the charge is inert: see tb.Charge.
 func (b *Bucket) Charge(cost float64) (BucketCharge, error) {
-	return BucketCharge{bucket: b, part: part{tokens: cost}}, checkCost(cost)
+	err := checkCost(cost)
+	return BucketCharge{bucket: b, part: part{tokens: cost, err: err}}, err
 }
 
 // Peek implements tb.Charge. t is a reading of the bucket's clock.
 func (c *BucketCharge) Peek(t time.Time) (tb.Decision, error) {
+	if c.err != nil {
+		return tb.Decision{}, c.err
+	}
 	b := c.bucket
 	at, target := b.clock.instant(t), b.load()
 	if target != nil && c.within == 0 {
@@ -202,6 +231,9 @@ func (c *BucketCharge) Level(t time.Time) (tb.Level, error) { return c.bucket.Le
 
 // Take implements tb.Charge. t is a reading of the bucket's clock.
 func (c *BucketCharge) Take(t time.Time) (tb.Decision, error) {
+	if c.err != nil {
+		return c.takeNothing()
+	}
 	b := c.bucket
 	at, target := b.clock.instant(t), b.load()
 	if d, ok := c.takeFast(target, b.layout(), at); ok { // a Bucket counts nothing
@@ -213,7 +245,11 @@ func (c *BucketCharge) Take(t time.Time) (tb.Decision, error) {
 
 // Cancel implements tb.Charge. It gives nothing back to a bucket that has moved to a new base since
 // Take.
-func (c *BucketCharge) Cancel() { c.cancel(&c.bucket.limits) }
+func (c *BucketCharge) Cancel() {
+	if c.receipt.cell != nil {
+		c.cancel(&c.bucket.limits)
+	}
+}
 
 // Settle replaces the cost of the last Take by the actual cost; see Charge.Settle.
 func (c *BucketCharge) Settle(actual float64) error { return settlePart(c.bucket, &c.part, actual) }

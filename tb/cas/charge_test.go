@@ -102,7 +102,7 @@ func TestBucketChargesAsTheLimiterDoes(t *testing.T) {
 			ofKey, _ = l.Charge("a", cost)
 		}
 		if rng.IntN(2) == 0 {
-			within := time.Duration(rng.IntN(1200) - 100)
+			within := max(0, time.Duration(rng.IntN(1200)-100))
 			ofBucket.MayWait(within)
 			ofKey.MayWait(within)
 		}

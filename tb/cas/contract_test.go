@@ -3,6 +3,7 @@ package cas_test
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"testing"
 	"time"
@@ -162,5 +163,22 @@ func TestBucketMovesAsTheLimiterDoes(t *testing.T) {
 		if i%3 == 0 {
 			now = now.Add(-time.Minute)
 		}
+	}
+}
+
+func TestChargeOfNaNTakesNothing(t *testing.T) {
+	l, err := cas.New[float64](tb.Limit{Capacity: 1, Tokens: 1, Per: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, _ := l.Charge(1, 1)
+	nan, _ := l.Charge(math.NaN(), 1)
+	for _, charges := range [][]tb.Charge{{&nan}, {&one, &nan}} {
+		if _, _, err := tb.TakeAll(time.Now(), charges, nil); !errors.Is(err, tb.ErrInvalidKey) {
+			t.Errorf("TakeAll of %d charges: got %v, want ErrInvalidKey", len(charges), err)
+		}
+	}
+	if n := l.Len(); n != 0 {
+		t.Errorf("%d keys, want 0", n)
 	}
 }

@@ -64,6 +64,20 @@ func TestZeroValues(t *testing.T) {
 	}
 }
 
+// The zero charges have taken nothing, so there is nothing to give back.
+func TestZeroCharges(t *testing.T) {
+	for _, c := range []interface {
+		Cancel()
+		Settle(actual float64) error
+		Delay() time.Duration
+	}{new(Charge[string]), new(BucketCharge)} {
+		c.Cancel()
+		if err := c.Settle(1); err != nil || c.Delay() != 0 {
+			t.Errorf("%T: Settle = %v, a delay of %v", c, err, c.Delay())
+		}
+	}
+}
+
 func TestReadingsOfTheCaller(t *testing.T) {
 	b, err := NewBucket(tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second})
 	if err != nil {

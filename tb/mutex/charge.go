@@ -11,6 +11,7 @@ import (
 type Charge[K comparable] struct {
 	limiter *Limiter[K]
 	key     K
+	err     error      // why the charge is inert, or nil
 	call    call       // its delay is that of the last Take
 	taken   receipt[K] // of the last Take, without a bucket if it was refused, undone or settled
 }
@@ -18,36 +19,45 @@ type Charge[K comparable] struct {
 var _ tb.Charge = (*Charge[string])(nil)
 
 // Charge returns a charge of a decimal number of tokens on key's bucket, rounded up as AllowN
-// does. It returns tb.ErrInvalidCost if cost is zero, negative, NaN or infinite. It takes
-// nothing.
+// does. It returns tb.ErrInvalidCost, and an inert charge, if cost is zero, negative, NaN or
+// infinite. It takes nothing.
 func (l *Limiter[K]) Charge(key K, cost float64) (Charge[K], error) {
-	return Charge[K]{limiter: l, key: key, call: call{tokens: cost}}, checkCost(cost)
+	err := checkCost(cost)
+	return Charge[K]{limiter: l, key: key, err: err, call: call{tokens: cost}}, err
 }
 
 // MayWait lets the charge put the bucket into debt, as Wait does, if the tokens can be used within
-// the given time from the reading of Take.
+// the given time from the reading of Take. With a negative time it is inert from then on.
 func (c *Charge[K]) MayWait(within time.Duration) {
-	c.call.debt, c.call.within = deepest, within
-	if within <= 0 {
+	switch {
+	case within > 0:
+		c.call.debt, c.call.within = deepest, within
+	case within == 0:
 		c.call.debt = nil
+	case c.err == nil:
+		c.err = &tb.ConfigError{Field: "within", Value: within, Range: "0 or more"}
 	}
 }
 
 // Delay returns the time from the reading of the last Take until its tokens may be used.
 func (c *Charge[K]) Delay() time.Duration { return c.call.delay }
 
-// ChargeIn is Charge in a tier.
+// ChargeIn is Charge in a tier. The charge is inert if the tier does not exist.
 func (l *Limiter[K]) ChargeIn(tier int, key K, cost float64) (Charge[K], error) {
-	if err := l.checkTier(tier); err != nil {
-		return Charge[K]{}, err
-	}
 	c, err := l.Charge(key, cost)
+	if bad := l.checkTier(tier); bad != nil {
+		c.err = bad
+		return c, bad
+	}
 	c.call.tier = tier + 1
 	return c, err
 }
 
 // Peek implements tb.Charge. t is a reading of the limiter's clock.
 func (c *Charge[K]) Peek(t time.Time) (tb.Decision, error) {
+	if c.err != nil {
+		return tb.Decision{}, c.err
+	}
 	l := c.limiter
 	return l.check(l.instant(t), c.key, c.call)
 }
@@ -62,7 +72,10 @@ func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
 	l := c.limiter
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c.taken = receipt[K]{}
+	c.taken, c.call.delay = receipt[K]{}, 0
+	if c.err != nil {
+		return tb.Decision{}, c.err
+	}
 	err := l.spend(l.instant(t), c.key, &c.call, &c.taken)
 	if !c.call.Allowed {
 		c.call.delay = 0
@@ -78,7 +91,7 @@ func (c *Charge[K]) Enter(t time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.buckets[c.key]
-	if b == nil {
+	if b == nil || c.err != nil {
 		return
 	}
 	if s := b.in(l.limitOf(b, c.call.tier), l.instant(t)); s.limit.tier != b.limit.tier {

@@ -1,6 +1,8 @@
 package mutex_test
 
 import (
+	"errors"
+	"math"
 	"strconv"
 	"testing"
 	"time"
@@ -60,4 +62,21 @@ func TestInsertDropsSixteenIdleKeys(t *testing.T) {
 	allow("first", 26)
 	allow("second", 11)
 	allow("third", 5) // left are too early, 39, first, second and third
+}
+
+func TestChargeOfNaNTakesNothing(t *testing.T) {
+	l, err := mutex.New[float64](tb.Limit{Capacity: 1, Tokens: 1, Per: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, _ := l.Charge(1, 1)
+	nan, _ := l.Charge(math.NaN(), 1)
+	for _, charges := range [][]tb.Charge{{&nan}, {&one, &nan}} {
+		if _, _, err := tb.TakeAll(time.Now(), charges, nil); !errors.Is(err, tb.ErrInvalidKey) {
+			t.Errorf("TakeAll of %d charges: got %v, want ErrInvalidKey", len(charges), err)
+		}
+	}
+	if n := l.Len(); n != 0 {
+		t.Errorf("%d keys, want 0", n)
+	}
 }

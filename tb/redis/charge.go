@@ -26,6 +26,7 @@ type Charge struct {
 	layout  *layout
 	key     string
 	name    string // of the key in Redis
+	err     error  // why the charge is inert, or nil: see tb.Charge
 	tokens  float64
 	item    item
 	last    result // of Take; a later Peek or Level brings after and Failure up to date
@@ -38,32 +39,35 @@ var (
 )
 
 // Charge returns a charge of a decimal number of tokens on key's bucket, rounded up as AllowN
-// does. It returns tb.ErrInvalidCost if cost is zero, negative, NaN or infinite. It takes nothing.
-// The result is a *Charge.
+// does. It returns tb.ErrInvalidCost, and an inert charge, if cost is zero, negative, NaN or
+// infinite. It takes nothing. The result is a *Charge.
 func (l *Limiter) Charge(key string, cost float64) (tb.StoreCharge, error) {
-	if err := checkCost(cost); err != nil {
-		return nil, err
-	}
 	m := l.layout.Load()
-	return &Charge{
-		limiter: l, layout: m, key: key, name: l.name(key), tokens: cost,
-		item: item{units: m.unitsOf(cost)},
-	}, nil
+	c := &Charge{limiter: l, layout: m, key: key, name: l.name(key), tokens: cost}
+	if c.err = checkCost(cost); c.err == nil {
+		c.item.units = m.unitsOf(cost)
+	}
+	return c, c.err
 }
 
 // MayWait lets the charge put the bucket into debt, as Wait does, if the tokens can be used within
-// the given time from Take, of which whole microseconds count.
+// the given time from Take, of which whole microseconds count. With a negative time it is inert
+// from then on.
 func (c *Charge) MayWait(within time.Duration) {
-	c.item = reservation(c.item.units, deepest, within)
-	if within <= 0 {
-		c.item.kind = kindTake
+	switch {
+	case within > 0:
+		c.item = reservation(c.item.units, deepest, within)
+	case within == 0:
+		c.item = item{units: c.item.units}
+	case c.err == nil:
+		c.err = &tb.ConfigError{Field: "within", Value: within, Range: "0 or more"}
 	}
 }
 
 // reservation returns an item that may wait.
 func reservation(units, debt uint64, within time.Duration) item {
 	return item{
-		kind: kindReserve, units: units, debt: debt, within: max(0, within).Truncate(time.Microsecond),
+		kind: kindReserve, units: units, debt: debt, within: within.Truncate(time.Microsecond),
 	}
 }
 
@@ -78,6 +82,9 @@ func (c *Charge) Delay() time.Duration {
 // Peek implements tb.Charge. If the bucket lacks the cost, it is converted as by Take. A decision
 // of the failure policy is not counted.
 func (c *Charge) Peek(time.Time) (tb.Decision, error) {
+	if c.err != nil {
+		return tb.Decision{}, c.err
+	}
 	ctx := context.Background()
 	now, err := c.limiter.look(ctx, c.layout, c.key, c.item)
 	c.last.after, c.last.Failure = now, nil
@@ -150,6 +157,10 @@ func (c *Charge) Level(time.Time) (tb.Level, error) {
 
 func (c *Charge) take(ctx context.Context) (tb.Decision, error) {
 	c.taken.Store(false)
+	if c.err != nil {
+		c.last = result{}
+		return tb.Decision{}, c.err
+	}
 	var r result
 	err := c.limiter.decide(ctx, c.layout, c.key, &c.item, &r)
 	c.keep(&r)

@@ -227,6 +227,65 @@ func TestSettleOfACharge(t *testing.T) {
 	}
 }
 
+// A charge with an invalid argument returns its error from each call, sends no command and takes
+// nothing, also from the buckets beside it.
+func TestInertCharges(t *testing.T) {
+	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
+	memory, err := cas.NewBucket(slow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inMemory, _ := memory.Charge(1)
+	var inert []tb.Charge
+	var errs []error
+	for _, cost := range []float64{0, -5, math.NaN(), math.Inf(1), math.Inf(-1)} {
+		c, err := l.Charge("a", cost)
+		inert, errs = append(inert, c), append(errs, err)
+	}
+	for _, within := range []time.Duration{-1, math.MinInt64} {
+		c := newCharge(t, l, "a", 4).(*Charge)
+		if d, err := c.Take(time.Now()); err != nil || !d.Allowed {
+			t.Fatal(d, err)
+		}
+		c.MayWait(within)
+		c.Cancel() // of what it has taken before
+		_, err := c.Peek(time.Now())
+		if bad := new(tb.ConfigError); !errors.As(err, &bad) || bad.Field != "within" {
+			t.Errorf("MayWait(%v): %v", within, err)
+		}
+		inert, errs = append(inert, c), append(errs, err)
+	}
+	commands := l.Stats().Commands
+	for i, c := range inert {
+		for _, charges := range [][]tb.Charge{
+			{c}, {newCharge(t, l, "b", 1), c}, {c, &inMemory}, {&inMemory, newCharge(t, l, "b", 1), c},
+		} {
+			if _, _, err := TakeAll(t.Context(), time.Now(), charges, nil); err == nil || err != errs[i] {
+				t.Errorf("charge %d in %d: error %v, want %v", i, len(charges), err, errs[i])
+			}
+		}
+		c := c.(*Charge)
+		_, peeked := c.Peek(time.Now())
+		_, _, took := tb.TakeAll(time.Now(), []tb.Charge{c}, nil)
+		c.MayWait(time.Hour)
+		c.Cancel()
+		if err := c.Settle(1); err != nil || peeked != errs[i] || took != errs[i] || c.Delay() != 0 {
+			t.Errorf("charge %d: %v, %v, %v, a delay of %v", i, err, peeked, took, c.Delay())
+		}
+	}
+	if n := l.Stats().Commands; n != commands {
+		t.Errorf("%d commands for charges that are inert", n-commands)
+	}
+	for _, key := range []string{"a", "b"} {
+		if v, err := l.Level(t.Context(), key); err != nil || v.Tokens != 10 {
+			t.Errorf("%s: %+v, %v, want 10 tokens", key, v, err)
+		}
+	}
+	if v := memory.Level(); v.Tokens != 10 {
+		t.Errorf("in memory: %+v, want 10 tokens", v)
+	}
+}
+
 // A charge that may not wait is refused without a command, as a call is. One that may wait counts
 // as a reservation.
 func TestChargeThatMayWaitOrNot(t *testing.T) {

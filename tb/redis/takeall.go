@@ -39,6 +39,9 @@ func TakeAll(
 			others = append(others, i)
 			continue
 		}
+		if c.err != nil {
+			return decisions, false, c.err
+		}
 		k := slices.IndexFunc(groups, func(g *group) bool { return g.admits(c) })
 		if k < 0 {
 			k, groups = len(groups), append(groups, &group{ctx: ctx, decisions: decisions})

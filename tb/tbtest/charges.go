@@ -17,6 +17,7 @@ var charges = []test{
 	{"RefusedTakeAllChangesNothing", refusedTakeAllChangesNothing},
 	{"RefusedTakeAllReturnsTheWait", refusedTakeAllReturnsTheWait},
 	{"ChargeChecksItsCost", chargeChecksItsCost},
+	{"InertChargesTakeNothing", inertChargesTakeNothing},
 	{"UndoGivesBackOnce", undoGivesBackOnce},
 	{"UndoKeepsTheTime", undoKeepsTheTime},
 	{"UndoDoesNotOverfill", undoDoesNotOverfill},
@@ -147,6 +148,50 @@ func chargeChecksItsCost(s *suite) {
 	d := f.takeAll(false, 10.5, "a", "b")
 	if d[0].RetryAfter != tb.Never || d[1].RetryAfter != tb.Never {
 		s.Errorf("charges above the capacity: %+v, want refused with Never", d)
+	}
+}
+
+// A charge with an invalid argument returns its error from each call, as often as it is called.
+func inertChargesTakeNothing(s *suite) {
+	f := s.new(perSecond(10, 1))
+	l := skipUnless[hasCharge](f)
+	f.granted("a", 6, 4)
+	for _, cost := range []float64{0, -5, -1e-300, math.NaN(), math.Inf(1), math.Inf(-1)} {
+		for _, key := range []string{"a", "new"} {
+			c, err := l.Charge(key, cost)
+			f.isInert(c, err)
+		}
+	}
+}
+
+// isInert fails the test unless every call of c returns err, an error, and takes nothing.
+func (f *fixture) isInert(c tb.Charge, err error) {
+	f.Helper()
+	left := f.remaining("a")
+	for range 3 {
+		_, peeked := c.Peek(f.Now())
+		_, took := c.Take(f.Now())
+		_, _, alone := tb.TakeAll(f.Now(), []tb.Charge{c}, nil)
+		_, _, last := tb.TakeAll(f.Now(), []tb.Charge{f.charge("a", 1), c}, nil)
+		_, _, first := tb.TakeAll(f.Now(), []tb.Charge{c, f.charge("a", 1)}, nil)
+		for _, got := range []error{peeked, took, alone, last, first} {
+			if err == nil || got != err {
+				f.Fatalf("a call of an inert charge: %v, want its error, %v", got, err)
+			}
+		}
+		c.Cancel()
+		if c, ok := c.(waitingCharge); ok {
+			c.MayWait(tb.Never)
+			if err := c.Settle(1); err != nil || c.Delay() != 0 {
+				f.Fatalf("an inert charge: Settle = %v, a delay of %v", err, c.Delay())
+			}
+		}
+	}
+	if got := f.remaining("a"); got != left {
+		f.Fatalf("%d tokens after calls of an inert charge, want %d", got, left)
+	}
+	if l, ok := f.Limiter.(hasLen); ok && l.Len() != 1 {
+		f.Fatalf("%d keys after calls of an inert charge, want 1", l.Len())
 	}
 }
 

@@ -22,6 +22,7 @@ var reservations = []test{
 	{"ReserveChecksItsCost", reserveChecksItsCost},
 	{"ReserveUnderRefuseNewReturnsTheWait", reserveUnderRefuseNewReturnsTheWait},
 	{"ChargeMayWait", chargeMayWait},
+	{"ChargeChecksItsWait", chargeChecksItsWait},
 	{"WaitingChargeInTakeAll", waitingChargeInTakeAll},
 }
 

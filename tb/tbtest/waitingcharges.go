@@ -1,6 +1,8 @@
 package tbtest
 
 import (
+	"errors"
+	"math"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -49,6 +51,29 @@ func chargeMayWait(s *suite) {
 	c.MayWait(0)
 	if d, err := c.Take(f.Now()); err != nil || d.Allowed || d.RetryAfter != 9*time.Second {
 		s.Errorf("after MayWait(0): Take = %+v, %v, want refused for 9s", d, err)
+	}
+}
+
+// A charge with a negative wait is inert. What it has taken before can be given back, until it is
+// taken again.
+func chargeChecksItsWait(s *suite) {
+	for _, within := range []time.Duration{-1, -time.Hour, math.MinInt64} {
+		for _, left := range []int{4, 2} {
+			f := s.new(perSecond(10, 1))
+			f.granted("a", 6, 4)
+			c := f.waiting("a", 2, time.Second)
+			f.take(c)
+			c.MayWait(within)
+			if left == 4 {
+				c.Cancel()
+			}
+			_, err := c.Take(f.Now())
+			if bad := new(tb.ConfigError); !errors.As(err, &bad) || bad.Field != "within" {
+				s.Errorf("after MayWait(%v): %v, want a *tb.ConfigError for within", within, err)
+			}
+			f.isInert(c, err)
+			f.granted("a", left, 0)
+		}
 	}
 }
 
