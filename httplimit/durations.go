@@ -43,7 +43,8 @@ func (c *call) level(e *entry) tb.Level {
 		return e.level
 	}
 	var err error
-	if e.level, err = e.charge.Level(c.now); err != nil || !levelMakesSense(e.level) {
+	if e.level, err = e.charge.Level(c.now); err != nil ||
+		e.level.NextToken < 0 || e.level.Full < 0 { // which makes no sense
 		e.level = tb.Level{Tokens: float64(e.decision.Remaining)}
 		if missing := e.Limit.Capacity - e.decision.Remaining; missing > 0 {
 			e.level.NextToken = supplyTime(e.Limit, 1)

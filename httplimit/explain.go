@@ -55,7 +55,7 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 				// An error leaves the zero Decision and the zero Level.
 				c.peek(e)
 				c.explainDelay(e)
-				if level, err := e.charge.Level(c.now); err == nil && levelMakesSense(level) {
+				if level, err := e.charge.Level(c.now); err == nil && level.Full >= 0 {
 					x.Level = level
 				}
 			}

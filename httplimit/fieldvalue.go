@@ -23,16 +23,22 @@ func normalizer(header string) func(string) string {
 }
 
 // matcher returns the function that reports whether the value of a header field is the one that
-// a policy wants.
-func matcher(header, want string) func(string) bool {
+// a policy wants, or what it must want if no field has that value.
+func matcher(header, want string) (holds func(string) bool, must string) {
+	isControl := func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 	switch normalize := normalizer(header); {
+	case header == "Host" && !hostName.MatchString(want):
+		return nil, wantHost
+	case strings.TrimFunc(want, isBlank) != want || strings.ContainsFunc(want, isControl):
+		return nil, "must be a value that a field can have, without control characters, and without " +
+			"blanks at its ends"
 	case normalize == nil:
-		return func(v string) bool { return v == want }
+		return equal(want)
 	case header == "Content-Type" || header == "Accept":
-		return mediaTypeMatcher(want)
+		return mediaTypeMatcher(want), ""
 	default:
 		want = normalize(want)
-		return func(v string) bool { return normalize(v) == want }
+		return func(v string) bool { return normalize(v) == want }, ""
 	}
 }
 

@@ -96,7 +96,8 @@ func TestMediaTypes(t *testing.T) {
 		{"no type;", "No Type;", true},
 	} {
 		for _, header := range []string{"Accept", "Content-Type"} {
-			if got := matcher(header, c.want)(c.value); got != c.holds {
+			holds, _ := matcher(header, c.want)
+			if got := holds(c.value); got != c.holds {
 				t.Errorf("%s: %s matches %s: %v", header, c.value, c.want, got)
 			}
 		}

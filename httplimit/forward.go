@@ -17,9 +17,3 @@ func CanForward(r *http.Request) bool {
 		(r.Host == "" || hostname.IsValid(r.Host)) &&
 		!strings.Contains(r.URL.RawQuery, " ")
 }
-
-// isNoTokenChar reports whether a token of HTTP cannot have a character (RFC 9110, 5.6.2).
-func isNoTokenChar(c rune) bool {
-	isLetter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
-	return !isLetter && (c < '0' || c > '9') && !strings.ContainsRune("!#$%&'*+-.^_`|~", c)
-}

@@ -178,11 +178,11 @@ func elements[T any](o *object, name, want string, f func(i int, v T, ok bool)) 
 }
 
 // texts returns the elements of an array of strings. An element with an error is replaced by a
-// valid text, so that it has no second error.
-func (o *object) texts(name string) (texts []string) {
+// valid text, which begins with valid, so that it has no second error.
+func (o *object) texts(name, valid string) (texts []string) {
 	elements(o, name, "a string", func(i int, s string, ok bool) {
 		if !ok {
-			s = "query:" + strconv.Itoa(i) // a key, a host with a port, a method
+			s = valid + strconv.Itoa(i)
 		}
 		texts = append(texts, s)
 	})

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,8 +27,9 @@ type source struct {
 	value func(c *call) (v string, repeated bool)
 	// normalize returns one spelling of a value, and may be nil.
 	normalize func(value string) string
-	// matcher returns the function that reports whether a value is the wanted one.
-	matcher func(want string) func(value string) bool
+	// matcher returns the function that reports whether a value is the wanted one, or what want must
+	// be if no value is.
+	matcher func(want string) (holds func(value string) bool, must string)
 }
 
 // once is value for a key that a request cannot have several times.
@@ -55,7 +57,10 @@ func (b *compilation) newSource(name, path string) source {
 	case kind == "header" && part != "":
 		part = http.CanonicalHeaderKey(part)
 		s.value, s.normalize = headerValue(part), normalizer(part)
-		s.matcher = func(want string) func(string) bool { return matcher(part, want) }
+		s.matcher = func(want string) (func(string) bool, string) { return matcher(part, want) }
+		if part == "Trailer" || part == "Transfer-Encoding" {
+			b.errs.add(path, "is never there, because net/http removes the field (got %q)", name)
+		}
 	case kind == "query" && part != "":
 		s.value = func(c *call) (string, bool) { return queryValue(c.r.URL.RawQuery, part) }
 	case kind == "jwt" && part != "":
@@ -80,8 +85,8 @@ func (s *source) setPrefix(bits int, f *addressFinder) {
 	s.name, s.networks = addressKey+"/"+strconv.Itoa(bits), &networks
 }
 
-func equal(want string) func(string) bool {
-	return func(v string) bool { return v == want }
+func equal(want string) (holds func(string) bool, must string) {
+	return func(v string) bool { return v == want }, ""
 }
 
 // headerValue returns the function value of the source that is a header field, in canonical form.
@@ -228,10 +233,15 @@ func FormatMaskedKey(key []KeyPart) string {
 	return FormatKey(masked)
 }
 
-// addressMatcher compares addresses in any spelling.
-func addressMatcher(want string) func(string) bool {
-	if a, ok := clientaddr.Parse(want); ok {
-		want = clientaddr.Embedded(a).String()
+// addressMatcher compares addresses in any spelling with an address or a network.
+func addressMatcher(want string) (holds func(string) bool, must string) {
+	network, ok := clientaddr.ParseNetwork(want)
+	if !ok {
+		return nil, "must be an address or a network that clients can have, such as 192.0.2.1 or " +
+			"2001:db8::/32"
 	}
-	return equal(want)
+	return func(v string) bool {
+		a, err := netip.ParseAddr(v)
+		return err == nil && network.Contains(a)
+	}, ""
 }

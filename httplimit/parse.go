@@ -95,7 +95,7 @@ func (o *object) set() RuleSet {
 	s := RuleSet{path: o.path}
 	o.object("selector", func(sel *object) {
 		s.Selector = Selector{
-			Hosts: sel.texts("hosts"), Methods: sel.texts("methods"),
+			Hosts: sel.texts("hosts", "h"), Methods: sel.texts("methods", "M"),
 			PathExact: sel.text("pathExact"), PathPrefix: sel.text("pathPrefix"),
 		}
 	})
@@ -122,7 +122,7 @@ func (o *object) rule(name string) Rule {
 	if !o.has("limit_keys") {
 		o.add("limit_keys", "is missing ([] means one bucket for all requests)")
 	}
-	r.Keys = o.texts("limit_keys")
+	r.Keys = o.texts("limit_keys", "query:")
 	r.Match = o.match()
 	r.OnMissing = OnMissing(o.choice("on_missing", missings...))
 	r.Shadow = o.choice("mode", modes...) == 1

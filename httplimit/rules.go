@@ -137,8 +137,13 @@ func (b *compilation) newRules(s *RuleSet, r *Rule, path string) (all []*rule) {
 	}
 	var conditions []condition
 	for k, v := range r.sortedMatch() {
-		source := b.newSource(k, field(field(path, "match"), k))
-		conditions = append(conditions, condition{source, source.matcher(v)})
+		keyPath := field(field(path, "match"), k)
+		source := b.newSource(k, keyPath)
+		holds, must := source.matcher(v)
+		if must != "" && v != "" { // which is an error already
+			b.errs.add(keyPath, "%s (got %q)", must, v)
+		}
+		conditions = append(conditions, condition{source, holds})
 	}
 	if r.Cost.Source == responseUsage && b.l.usage.Read == nil {
 		b.errs.add(field(field(path, "algorithm_config"), "cost_source"),

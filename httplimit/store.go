@@ -3,7 +3,6 @@ package httplimit
 import (
 	"context"
 	"fmt"
-	"math"
 	"net/url"
 	"slices"
 	"strings"
@@ -161,9 +160,4 @@ func makeSense(decisions []tb.Decision, allowed bool, charges int) bool {
 		}
 	}
 	return len(decisions) == charges && refused != allowed
-}
-
-// levelMakesSense reports whether l can be the level of a bucket.
-func levelMakesSense(l tb.Level) bool {
-	return l.NextToken >= 0 && l.Full >= 0 && !math.IsNaN(l.Tokens) && !math.IsInf(l.Tokens, 0)
 }

@@ -30,8 +30,15 @@ func (b *compilation) addTiers(r *rule, path string) {
 		if t.Limit.Validate() == nil {
 			t.ruleText = newRuleText(r.label, &t.Rule)
 		}
+		limitPath := field(field(field(field(path, "algorithm_config"), "tiers"), "limits"), name)
+		if _, must := r.tiers.by.matcher(name); must != "" && name != "" {
+			b.errs.add(limitPath, "%s", must)
+		}
 		if normalize := r.tiers.by.normalize; normalize != nil && normalize(name) != "" {
 			name = normalize(name)
+		}
+		if other := r.tiers.rules[name]; other != nil {
+			b.errs.add(limitPath, "must not have the same values as the tier %q", other.tierName)
 		}
 		r.tiers.rules[name] = &t
 	}

@@ -11,7 +11,12 @@ var (
 	partName    = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 	hostName    = regexp.MustCompile(`^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?$`)
 	sourceKinds = []string{"header", "query", "jwt"}
+
+	// unpicked fits the paths that a selector compares with no request: see ResolvePath.
+	unpicked = regexp.MustCompile(`[\x00?#]|%[0-9A-Fa-f]{2}|;.*[/\\]|[/\\]\.\.?;`)
 )
+
+const wantHost = "must be a host name, an IPv4 address or an IPv6 address in brackets"
 
 // check returns everything that is wrong with the policy, except keys without an extractor.
 func (p *Policy) check() problems {
@@ -61,21 +66,30 @@ func (s *Selector) check(path string, errs *problems) {
 	for _, p := range []struct{ field, text string }{
 		{"pathExact", s.PathExact}, {"pathPrefix", s.PathPrefix},
 	} {
-		if p.text != "" && p.text[0] != '/' {
-			errs.add(field(path, p.field), "must start with / (got %q)", p.text)
+		switch text := p.text; {
+		case text != "" && text[0] != '/':
+			errs.add(field(path, p.field), "must start with / (got %q)", text)
+		case unpicked.MatchString(text) || p.field == "pathPrefix" && strings.Contains(text, ";"):
+			errs.add(field(path, p.field), "must be a decoded path without a query, and without "+
+				"parameters before the last segment (got %q)", text)
 		}
 	}
 	for i, h := range s.Hosts {
 		if !hostName.MatchString(h) { // *.example.com would pick nothing
-			errs.add(index(field(path, "hosts"), i),
-				"must be a host name, an IPv4 address or an IPv6 address in brackets (got %q)", h)
+			errs.add(index(field(path, "hosts"), i), wantHost+" (got %q)", h)
 		}
 	}
 	for i, m := range s.Methods {
-		if m == "" {
-			errs.add(index(field(path, "methods"), i), "must not be empty")
+		if m == "" || strings.ContainsFunc(m, isNoTokenChar) {
+			errs.add(index(field(path, "methods"), i), "must be a method, such as GET (got %q)", m)
 		}
 	}
+}
+
+// isNoTokenChar reports whether a token of HTTP cannot have a character (RFC 9110, 5.6.2).
+func isNoTokenChar(c rune) bool {
+	isLetter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+	return !isLetter && (c < '0' || c > '9') && !strings.ContainsRune("!#$%&'*+-.^_`|~", c)
 }
 
 func (r *Rule) check(path string, errs *problems) {

@@ -174,7 +174,7 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 			"selector.hosts[0] must be a string (got null)\n" +
 				"selector.methods[0] must be a string (got a number)\n" +
 				"selector.hosts[2] must be a host name, an IPv4 address or an IPv6 address in " +
-				"brackets (got \"*\")\nselector.methods[1] must not be empty",
+				"brackets (got \"*\")\nselector.methods[1] must be a method, such as GET (got \"\")",
 		},
 		{
 			`{"policies": [{"id": "a", "spec": []}]}`,
@@ -207,7 +207,7 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 			jsonRules(`"selector": {"pathPrefix": "v1", "methods": [""], "hosts": [""], "path": 1}`, ok),
 			"selector.path is an unknown field\nselector.pathPrefix must start with / (got \"v1\")\n" +
 				"selector.hosts[0] must be a host name, an IPv4 address or an IPv6 address in " +
-				"brackets (got \"\")\nselector.methods[0] must not be empty",
+				"brackets (got \"\")\nselector.methods[0] must be a method, such as GET (got \"\")",
 		},
 		{
 			jsonRules(`"selector": {"hosts": ["a.example:80", "[::1]:80", "*.example", "::1"]}`, ok),

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Warnings returns what is valid in the policy, but lets clients past a limit or refuses all of
-// them. Each warning begins with a path, as the errors of ParsePolicy do.
+// Warnings returns what is valid in the policy, but lets clients past a limit, refuses all of them or
+// has no effect. Each warning begins with a path, as the errors of ParsePolicy do.
 func (p *Policy) Warnings() (texts []string) {
 	w := &warner{policy: p}
 	if p.UnverifiedJWT {
@@ -44,6 +44,9 @@ func (w *warner) set(s *RuleSet, path string) {
 	for r, rulePath := range s.all(path) {
 		w.costs(r, field(rulePath, "algorithm_config"))
 		w.adaptive(s, r, rulePath)
+		if r.MaxDelay > 0 && r.OnLimit != Delay {
+			w.add(field(rulePath, "max_delay"), "has no effect without on_limit delay")
+		}
 		if s.enforces(r) && !bounded {
 			w.invented(r, rulePath)
 		}

@@ -55,6 +55,8 @@ func TestWarnings(t *testing.T) {
 			cost(`"min_cost": 1, "max_cost": 2, "default_cost": 10`),
 			"algorithm_config.default_cost is above burst",
 		},
+		{strings.Replace(free, `"limit_keys"`, `"max_delay": "1s", "limit_keys"`, 1),
+			"max_delay has no effect"},
 		// Costs in the response.
 		{reported(`"default_cost": 2`), ""},
 		{reported(`"min_cost": 1, "max_cost": 20, "default_cost": 9`), ""},

@@ -29,10 +29,7 @@ func New(trusted []netip.Prefix, ipv4Bits, ipv6Bits int) (Rules, error) {
 		if !p.IsValid() {
 			return Rules{}, fmt.Errorf("trusted network %d is invalid", i)
 		}
-		if p.Addr().Is4In6() && p.Bits() >= 96 {
-			p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
-		}
-		r.trusted[i] = p
+		r.trusted[i] = unmapped(p)
 	}
 	return r, nil
 }
@@ -113,6 +110,30 @@ func Embedded(a netip.Addr) netip.Addr {
 		return a
 	}
 	return ipv4
+}
+
+var nat64, sixToFour = netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("2002::/16")
+
+// ParseNetwork reads an address or a network of clients, and reports whether a client can be in it.
+// None is in a network of NAT64 or 6to4, because the client is the embedded IPv4 address.
+func ParseNetwork(s string) (netip.Prefix, bool) {
+	p, err := netip.ParsePrefix(textproto.TrimString(s))
+	if err != nil {
+		a, ok := Parse(s) // which takes what is behind a % for a zone
+		a = Embedded(a)
+		return netip.PrefixFrom(a, a.BitLen()), ok && !a.IsUnspecified() && !strings.Contains(s, "/")
+	}
+	isEmbedding := p.Bits() >= nat64.Bits() && nat64.Contains(p.Addr()) ||
+		p.Bits() >= sixToFour.Bits() && sixToFour.Contains(p.Addr())
+	return unmapped(p), !isEmbedding
+}
+
+// unmapped returns a network of IPv4 addresses in IPv6 form as the network of IPv4 addresses.
+func unmapped(p netip.Prefix) netip.Prefix {
+	if p.Addr().Is4In6() && p.Bits() >= 96 {
+		return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+	}
+	return p
 }
 
 // maxLength is more than an address with brackets, port, zone and spaces takes.

@@ -2,10 +2,14 @@ package proxy
 
 import (
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
+	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
 // newReloader returns a reloader of the policy of a proxy, which has this name in the log.
@@ -21,8 +25,26 @@ func newReloader(p *Proxy, name string) *daemon.Reloader {
 				return done, errors.New(strings.Join(cli.Problems(err), "\n"))
 			}
 			return daemon.Applied{
-				Attrs: []any{"rules", len(p.Limiter.Stats())}, Warnings: policy.Warnings(),
+				Attrs: []any{"rules", len(p.Limiter.Stats())}, Warnings: p.warnings(policy),
 			}, nil
 		},
 	}
+}
+
+// warnings returns the warnings of a policy, and those of fields that the proxy drops.
+func (p *Proxy) warnings(policy *httplimit.Policy) []string {
+	all := policy.Warnings()
+	for i := range policy.Sets {
+		for r := range policy.Sets[i].All() {
+			keys := append(slices.Sorted(maps.Keys(r.Match)), r.Tiers.By, r.Cost.Source)
+			for _, key := range slices.Concat(r.Keys, keys) {
+				name, isField := strings.CutPrefix(key, "header:")
+				if isField && strings.Contains(name, "_") && !p.Underscores {
+					all = append(all, fmt.Sprintf("rule %s never has %s without --underscores-in-headers",
+						r.Name, key))
+				}
+			}
+		}
+	}
+	return all
 }

@@ -108,7 +108,7 @@ func (r *runner) build(context.Context) (err error) {
 		}
 	}
 	if r.policy != nil {
-		r.reloader().LogWarnings(r.policy.Warnings())
+		r.reloader().LogWarnings(r.proxy.warnings(r.policy))
 	}
 	r.logRisks()
 	front := &connections{Listener: r.proxyListener}
