@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
 	"time"
 
@@ -72,7 +73,7 @@ func New(c Config) *Server {
 
 // ServeHTTP answers requests to the admin address. On a loopback address it refuses host
 // names other than localhost. Otherwise a foreign web page could read the answers by pointing
-// its own name at this address (DNS rebinding).
+// its own name at this address (DNS rebinding). A slash at the end of a path makes no difference.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
 	if ok && local.IP.IsLoopback() && !isLocalhostOrIP(r.Host) {
@@ -84,6 +85,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		"form-action 'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
+	if path := strings.TrimRight(r.URL.Path, "/"); path != "" && path != r.URL.Path {
+		r = r.WithContext(r.Context()) // a copy
+		r.URL = &url.URL{Path: path, RawQuery: r.URL.RawQuery}
+	}
 	s.handler.ServeHTTP(w, r)
 }
 

@@ -143,6 +143,21 @@ func TestOtherPages(t *testing.T) {
 	}
 }
 
+// A slash at the end makes no difference, and HEAD is answered as GET.
+func TestPaths(t *testing.T) {
+	_, admin, _, _ := served(t)
+	for _, path := range []string{"/", "/api/state", "/api/state/", "/api/state//", "/base.css/"} {
+		for _, method := range []string{"GET", "HEAD"} {
+			if status, _ := do(t, request(t, method, admin+path)); status != http.StatusOK {
+				t.Errorf("%s %s: %d", method, path, status)
+			}
+		}
+		if status, _ := do(t, request(t, "PUT", admin+path)); status != http.StatusMethodNotAllowed {
+			t.Errorf("PUT %s: %d", path, status)
+		}
+	}
+}
+
 // The page loads nothing from other servers.
 func TestPageIsComplete(t *testing.T) {
 	_, admin, _, _ := served(t)

@@ -22,22 +22,18 @@ const preface2 = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 // over2 is a request of HTTP/2 with a method, host and path, and then names and values of fields.
 func over2(method, host, path string, fields ...string) string {
-	var block []byte
+	block := ""
 	fields = append([]string{":method", method, ":authority", host, ":path", path, ":scheme", "http"},
 		fields...)
-	for i := 0; i < len(fields); i += 2 {
-		block = append(append(block, 0, byte(len(fields[i]))), fields[i]...) // a literal of HPACK
-		block = append(append(block, byte(len(fields[i+1]))), fields[i+1]...)
+	for i, text := range fields {
+		if i%2 == 0 {
+			block += "\x00" // a literal of HPACK
+		}
+		block += string([]byte{byte(len(text))}) + text
 	}
-	const headers, endStreamAndHeaders, settings = 1, 5, 4
-	text := append([]byte(preface2), frame(settings, 0, 0, nil)...)
-	return string(append(text, frame(headers, endStreamAndHeaders, 1, block)...))
-}
-
-func frame(kind, flags byte, stream uint32, payload []byte) []byte {
-	head := binary.BigEndian.AppendUint32(nil, uint32(len(payload))<<8|uint32(kind))
-	head = binary.BigEndian.AppendUint32(append(head, flags), stream)
-	return append(head, payload...)
+	const settings, endStreamAndHeaders = "\x00\x00\x00\x04\x00\x00\x00\x00\x00", 5
+	head := []byte{0, 0, byte(len(block)), 1, endStreamAndHeaders, 0, 0, 0, 1}
+	return preface2 + settings + string(head) + block
 }
 
 // status reads the status of the first response on a connection. In HTTP/2 it may be "reset".
@@ -114,18 +110,15 @@ func TestNoRequestIsAFailureOfTheUpstream(t *testing.T) {
 	for _, c := range []struct{ request, want string }{
 		{over2("GET /x", "h.test", "/"), "400"},
 		{over2("G\u00c9T", "h.test", "/"), "400"},
-		{over2("GET\t", "h.test", "/"), "400"},
 		{over2("G:T", "h.test", "/"), "400"},
 		{over2("", "h.test", "/"), "reset"},
 		{over2("GET", "h.test/v1", "/"), "400"},
-		{over2("GET", "h test", "/"), "400"},
 		{over2("GET", "xn--\u00fc.test", "/"), "400"},
 		{over2("GET", "h.test\\", "/"), "400"},
 		{over2("GET", "", "/", "host", "h.test/v1"), "400"},
 		{over2("GET", "[fe80::1%25x]", "/"), "400"},
 		{over2("GET", "u@h.test", "/"), "reset"},
 		{over2("GET", "h.test", "/?a b"), "400"},
-		{over2("GET", "h.test", "/?x HTTP/1.1"), "400"},
 		{over2("GET", "h.test", "x"), "reset"},
 		{over2("GET", "h.test", "/\x7f"), "reset"},
 		{over2("GET", "h.test", "/", "x", "a\nb"), "reset"},
@@ -142,8 +135,9 @@ func TestNoRequestIsAFailureOfTheUpstream(t *testing.T) {
 	}
 }
 
-// A body that ends early, after the upstream has begun to answer.
-func TestBodyThatBreaksOffIsNoFailureOfTheUpstream(t *testing.T) {
+// A body may end early, after the upstream has begun to answer. An upstream may close the connection
+// because it does not want a body or a WebSocket.
+func TestNoBodyIsAFailureOfTheUpstream(t *testing.T) {
 	echo := func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
 		_ = control.EnableFullDuplex()
@@ -152,10 +146,6 @@ func TestBodyThatBreaksOffIsNoFailureOfTheUpstream(t *testing.T) {
 	}
 	attack(t, echo, "POST / HTTP/1.1\nHost: h\nTransfer-Encoding: chunked\n\n1\na\n", "x\r\n", "200")
 	attack(t, echo, "POST / HTTP/1.1\nHost: h\nContent-Length: 9\n\nx", "y", "200")
-}
-
-// An upstream may close the connection because it does not want a body or a WebSocket.
-func TestRefusalToReadIsNoFailureOfTheUpstream(t *testing.T) {
 	refuse := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 	long := strings.Repeat("x", 32<<20)
 	attack(t, refuse, "POST / HTTP/1.1\nHost: h\nContent-Length: 99999999\n\n"+long, "", "502")
@@ -163,28 +153,13 @@ func TestRefusalToReadIsNoFailureOfTheUpstream(t *testing.T) {
 }
 
 // An upstream of HTTP/2 states how long the header of a request may be.
-func TestLongHeaderIsNoFailureOfTheUpstream(t *testing.T) {
+func TestNoLongHeaderIsAFailureOfTheUpstream(t *testing.T) {
 	upstream := httptest.NewUnstartedServer(http.NotFoundHandler())
 	upstream.EnableHTTP2, upstream.Config.MaxHeaderBytes = true, 10_000
 	upstream.StartTLS()
 	t.Cleanup(upstream.Close)
-	over := func(c *Config) { c.Upstream, _ = url.Parse(upstream.URL) }
-	field := "X: " + strings.Repeat("x", 1000) + "\n"
-	attack(t, nil, "GET / HTTP/1.1\nHost: h\n"+strings.Repeat(field, 20)+"\n", "", "431", over)
-}
-
-// An upstream that breaks off without an answer has failed.
-func TestBreakingOffIsAFailureOfTheUpstream(t *testing.T) {
-	p, url, now := start(t, adaptive, func(http.ResponseWriter, *http.Request) {
-		panic(http.ErrAbortHandler)
+	fields := strings.Repeat("X: "+strings.Repeat("x", 1000)+"\n", 20)
+	attack(t, nil, "GET / HTTP/1.1\nHost: h\n"+fields+"\n", "", "431", func(c *Config) {
+		c.Upstream, _ = url.Parse(upstream.URL)
 	})
-	for range 60 {
-		now.Advance(50 * time.Millisecond)
-		if r, _ := get(t, url); r.StatusCode != http.StatusBadGateway {
-			t.Fatal(r.Status)
-		}
-	}
-	if rate := rateOf(p); rate >= 250 {
-		t.Errorf("the rate is %v", rate)
-	}
 }

@@ -20,8 +20,8 @@ const upstreamName = "ratelimit"
 func (r *runner) probes() map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{
 		"GET /healthcheck": r.serveHealth,
-		"GET /json":        refuseJSON,
 		"POST /json":       r.serveJSON,
+		"GET /json":        wantPOST,
 		"GET /rlconfig":    r.serveConfig,
 	}
 }
@@ -73,11 +73,11 @@ func (r *runner) serveJSON(w http.ResponseWriter, q *http.Request) {
 	_, _ = w.Write(text)
 }
 
-// refuseJSON says what to send to serveJSON.
-func refuseJSON(w http.ResponseWriter, _ *http.Request) {
+// wantPOST answers a request to /json by another method than POST.
+func wantPOST(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Allow", http.MethodPost)
-	http.Error(w, `POST a request, such as {"domain": "edge", "descriptors": [{"entries":`+
-		` [{"key": "remote_address", "value": "192.0.2.1"}]}]}`, http.StatusMethodNotAllowed)
+	http.Error(w, `want POST with a RateLimitRequest in JSON, such as {"domain": "d", "descriptors": `+
+		`[{"entries": [{"key": "k", "value": "v"}]}]}`, http.StatusMethodNotAllowed)
 }
 
 // serveConfig lists the rules in force, one on a line.

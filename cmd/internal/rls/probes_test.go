@@ -72,7 +72,9 @@ func TestProbes(t *testing.T) {
 		{"POST", "/json", `{"domain": `, 400, "unexpected"},
 		{"POST", "/json", `{"descriptors": []}`, 400, "domain: want a name"},
 		{"POST", "/json", strings.Repeat(" ", maxMessage+1), 413, "too large"},
-		{"GET", "/json", "", 405, `POST a request, such as {"domain"`},
+		{"GET", "/json", "", 405, "want POST with a RateLimitRequest"},
+		{"POST", "/json/", `{"descriptors": []}`, 400, "domain: want a name"},
+		{"GET", "/healthcheck/", "", 200, "OK"},
 	} {
 		code, text := call(c.method, c.path, c.body)
 		if code != c.code || !strings.Contains(text, c.has) {
