@@ -53,7 +53,7 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 		default:
 			if _, err := c.prepare(e); err == nil {
 				// An error leaves the zero Decision and the zero Level.
-				c.peek(e)
+				e.decision, _ = e.charge.Peek(c.now)
 				c.explainDelay(e)
 				if level, err := e.charge.Level(c.now); err == nil && level.Full >= 0 {
 					x.Level = level
@@ -70,13 +70,4 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 		all = append(all, x)
 	}
 	return all
-}
-
-// peek reads the decision of e's charge. It is zero if the store fails.
-func (c *call) peek(e *entry) {
-	d, err := e.charge.Peek(c.now)
-	if err != nil || !makesSense(d) {
-		d = tb.Decision{}
-	}
-	e.decision = d
 }

@@ -30,8 +30,7 @@ func matcher(header, want string) (holds func(string) bool, must string) {
 	case header == "Host" && !hostName.MatchString(want):
 		return nil, wantHost
 	case strings.TrimFunc(want, isBlank) != want || strings.ContainsFunc(want, isControl):
-		return nil, "must be a value that a field can have, without control characters, and without " +
-			"blanks at its ends"
+		return nil, "must have no control characters and no blanks at its ends, as no field has them"
 	case normalize == nil:
 		return equal(want)
 	case header == "Content-Type" || header == "Accept":

@@ -237,8 +237,7 @@ func FormatMaskedKey(key []KeyPart) string {
 func addressMatcher(want string) (holds func(string) bool, must string) {
 	network, ok := clientaddr.ParseNetwork(want)
 	if !ok {
-		return nil, "must be an address or a network that clients can have, such as 192.0.2.1 or " +
-			"2001:db8::/32"
+		return nil, "must be an address or a network of clients, such as 192.0.2.1 or 2001:db8::/32"
 	}
 	return func(v string) bool {
 		a, err := netip.ParseAddr(v)

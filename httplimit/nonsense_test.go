@@ -11,19 +11,14 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// lyingStore is a referenceStore with other answers. A nil function changes nothing.
+// lyingStore is a referenceStore with other answers. What is nil changes nothing.
 type lyingStore struct {
 	referenceStore
-	lie   func(decisions []tb.Decision, allowed bool) ([]tb.Decision, bool)
-	lies  lies
-	empty bool // no charge, once the store is in use
-}
-
-// lies are the answers of a charge.
-type lies struct {
-	decision *tb.Decision
+	lie      func() (decisions []tb.Decision, allowed bool) // of TakeAll
+	decision *tb.Decision                                   // of a charge
 	delay    time.Duration
 	level    *tb.Level
+	empty    bool // no charge, once the store is in use
 }
 
 type lyingLimiter struct {
@@ -45,10 +40,10 @@ func (s *lyingStore) Limiters(rule string, limits []tb.Limit) (all []tb.StoreLim
 }
 
 func (s *lyingStore) TakeAll(ctx context.Context, t time.Time, charges []tb.Charge,
-	buf []tb.Decision) ([]tb.Decision, bool, error) {
-	decisions, allowed, err := s.referenceStore.TakeAll(ctx, t, charges, buf)
+	buf []tb.Decision) (decisions []tb.Decision, allowed bool, err error) {
+	decisions, allowed, err = s.referenceStore.TakeAll(ctx, t, charges, buf)
 	if s.lie != nil {
-		decisions, allowed = s.lie(decisions, allowed)
+		decisions, allowed = s.lie()
 	}
 	return decisions, allowed, err
 }
@@ -61,30 +56,20 @@ func (l lyingLimiter) Charge(key string, cost float64) (tb.StoreCharge, error) {
 	return lyingCharge{c, l.store}, err
 }
 
-func (c lyingCharge) Peek(t time.Time) (tb.Decision, error) {
-	d, err := c.StoreCharge.Peek(t)
-	if c.store.lies.decision != nil {
-		d = *c.store.lies.decision
-	}
-	return d, err
-}
-
 func (c lyingCharge) Take(t time.Time) (tb.Decision, error) {
-	d, err := c.StoreCharge.Take(t)
-	if c.store.lies.decision != nil {
-		d = *c.store.lies.decision
+	if c.store.decision != nil {
+		return *c.store.decision, nil
 	}
-	return d, err
+	return c.StoreCharge.Take(t)
 }
 
-func (c lyingCharge) Delay() time.Duration { return c.store.lies.delay }
+func (c lyingCharge) Delay() time.Duration { return c.store.delay }
 
 func (c lyingCharge) Level(t time.Time) (tb.Level, error) {
-	l, err := c.StoreCharge.Level(t)
-	if c.store.lies.level != nil {
-		l = *c.store.lies.level
+	if c.store.level != nil {
+		return *c.store.level, nil
 	}
-	return l, err
+	return c.StoreCharge.Level(t)
 }
 
 // wantFailure sends a request to limiters of a store, which must have failed: the request passes, or
@@ -119,46 +104,40 @@ func TestNonsenseOfAStore(t *testing.T) {
 	two := jsonRules("", jsonRule("a", `["header:k"]`, 5, ""), jsonRule("b", `["header:k"]`, 5, ""))
 	yes := tb.Decision{Allowed: true, Remaining: 1}
 	no := tb.Decision{RetryAfter: time.Second}
-	bad := map[string]tb.Decision{
-		"no time": {}, "negative time": {RetryAfter: -1}, "the least time": {RetryAfter: math.MinInt64},
-		"granted with a time":     {Allowed: true, RetryAfter: 1},
-		"negative tokens":         {Allowed: true, Remaining: -1},
-		"refused, negative again": {RetryAfter: 1, Remaining: math.MinInt},
+	bad := []tb.Decision{
+		{}, {RetryAfter: -1}, {RetryAfter: math.MinInt64}, {Allowed: true, RetryAfter: 1},
+		{Allowed: true, Remaining: -1}, {RetryAfter: 1, Remaining: math.MinInt},
 	}
-	for name, c := range map[string]struct {
-		decisions []tb.Decision
-		allowed   bool
-	}{
-		"none": {nil, true}, "none refused": {nil, false}, "one": {[]tb.Decision{yes}, true},
-		"one refused": {[]tb.Decision{no}, false}, "three": {[]tb.Decision{yes, yes, yes}, true},
-		"not asked": {[]tb.Decision{{}, {}}, false}, "all grant": {[]tb.Decision{yes, yes}, false},
-		"one refuses": {[]tb.Decision{yes, no}, true}, "one not asked": {[]tb.Decision{yes, {}}, true},
-	} {
-		wantFailure(t, name, two, &lyingStore{lie: func([]tb.Decision, bool) ([]tb.Decision, bool) {
-			return c.decisions, c.allowed
-		}})
+	answer := func(allowed bool, decisions ...tb.Decision) {
+		t.Helper()
+		lie := func() ([]tb.Decision, bool) { return decisions, allowed }
+		wantFailure(t, sprintf("%+v, %v", decisions, allowed), two, &lyingStore{lie: lie})
 	}
-	for name, d := range bad {
-		for _, other := range []tb.Decision{yes, no, {}} {
-			for _, allowed := range []bool{false, true} {
-				if d == (tb.Decision{}) && other == no && !allowed {
-					continue // the first was not asked
-				}
-				lie := func([]tb.Decision, bool) ([]tb.Decision, bool) {
-					return []tb.Decision{d, other}, allowed
-				}
-				wantFailure(t, name, two, &lyingStore{lie: lie})
-			}
+	answer(true)
+	answer(false)
+	answer(true, yes)
+	answer(false, no)
+	answer(true, yes, yes, yes)
+	answer(false, tb.Decision{}, tb.Decision{})
+	answer(false, yes, yes)
+	answer(true, yes, no)
+	for _, d := range bad {
+		answer(true, d, yes)
+		answer(true, yes, d)
+		answer(false, yes, d)
+		if d != (tb.Decision{}) { // which was not asked
+			answer(false, d, no)
+			answer(false, no, d)
 		}
 		shadow := jsonRule("r", `["header:k"]`, 5, `"mode": "shadow"`)
-		wantFailure(t, name, shadow, &lyingStore{lies: lies{decision: &d}})
+		wantFailure(t, sprintf("%+v", d), shadow, &lyingStore{decision: &d})
 	}
 	wantFailure(t, "no charge", two, &lyingStore{empty: true})
 	for _, mode := range []string{"enforce", "shadow"} {
 		delaying := `{"name": "r", "limit_keys": ["header:k"], "on_limit": "delay", "mode": "` + mode +
 			`", "max_delay": "1s", "algorithm_config": {"rps": 1, "burst": 5}}`
 		for _, delay := range []time.Duration{-1, math.MinInt64, time.Second + 1, tb.Never} {
-			wantFailure(t, "delay", delaying, &lyingStore{lies: lies{delay: delay}})
+			wantFailure(t, "delay", delaying, &lyingStore{delay: delay})
 		}
 	}
 }
@@ -167,7 +146,7 @@ func TestNonsenseOfAStore(t *testing.T) {
 func TestNonsenseLevels(t *testing.T) {
 	for _, level := range []tb.Level{{Full: -1}, {NextToken: math.MinInt64}} {
 		s := newSite(t, oneRule("[]", `"rps": 0.1, "burst": 5, "cost_source": "header:w"`), steady(),
-			WithStore(&lyingStore{referenceStore: referenceStore{t: t}, lies: lies{level: &level}}),
+			WithStore(&lyingStore{referenceStore: referenceStore{t: t}, level: &level}),
 			WithFields(Fields{XRateLimit: true}))
 		wants(t, s.get("W: 4"), "RateLimit-Reset: 10")
 		wants(t, s.get("W: 6"), "Retry-After: 50")

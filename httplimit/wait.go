@@ -184,7 +184,7 @@ func (c *call) explainDelay(e *entry) {
 	}
 	delay := e.decision.RetryAfter
 	e.charge.MayWait(e.MaxDelay)
-	if c.peek(e); e.decision.Allowed {
+	if e.decision, _ = e.charge.Peek(c.now); e.decision.Allowed {
 		e.delay = delay
 	}
 }

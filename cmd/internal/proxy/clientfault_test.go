@@ -3,7 +3,6 @@ package proxy
 import (
 	"crypto/tls"
 	"encoding/binary"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -52,12 +51,10 @@ func status(t *testing.T, c rawConn, isHTTP2 bool) string {
 	for {
 		head := read(9)
 		payload := read(binary.BigEndian.Uint32(head) >> 8)
-		switch {
-		case head[3] == 1 && payload[0] == 0x8c: // in the static table of HPACK
-			return "400"
-		case head[3] == 1:
-			return fmt.Sprintf("%x", payload)
-		case head[3] == 3:
+		switch head[3] {
+		case 1:
+			return map[byte]string{0x8c: "400"}[payload[0]] // from the static table of HPACK
+		case 3:
 			return "reset"
 		}
 	}
