@@ -10,7 +10,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
-	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -54,8 +54,8 @@ func (p *parser) rule() error {
 		r.Match = map[string]string{matcherKey + r.Name: "true"}
 	}
 	// A set of its own, so that the rule applies whatever the other rules do.
-	p.policy.Sets = append(p.policy.Sets, httplimit.RuleSet{
-		Name: r.Name, Selector: r.selector, Rules: []httplimit.Rule{r.Rule},
+	p.policy.Sets = append(p.policy.Sets, policy.RuleSet{
+		Name: r.Name, Selector: r.selector, Rules: []policy.Rule{r.Rule},
 	})
 	p.rules = append(p.rules, r.options)
 	return nil
@@ -64,9 +64,9 @@ func (p *parser) rule() error {
 // ruleParser reads the lines of a rule.
 type ruleParser struct {
 	httpcaddyfile.Helper
-	httplimit.Rule
+	policy.Rule
 	options  options
-	selector httplimit.Selector
+	selector policy.Selector
 	prefixes []string // of ip:address
 	matchers caddyhttp.RawMatcherSets
 }
@@ -120,7 +120,7 @@ func (p *ruleParser) line() error {
 	case "on_missing":
 		return p.onMissing()
 	case "delay":
-		p.OnLimit = httplimit.Delay
+		p.OnLimit = policy.Delay
 		return duration(p.Dispenser, &p.MaxDelay)
 	case "shadow":
 		return flag(p.Dispenser, &p.Shadow)
@@ -169,12 +169,12 @@ func (p *ruleParser) onMissing() error {
 	if err := text(p.Dispenser, &s); err != nil {
 		return err
 	}
-	names := []string{httplimit.Skip: "skip", httplimit.Reject: "reject", httplimit.Shared: "shared"}
+	names := []string{policy.Skip: "skip", policy.Reject: "reject", policy.Shared: "shared"}
 	i := slices.Index(names, s)
 	if i < 0 {
 		return p.Errf("on_missing is %q, want skip, reject or shared", s)
 	}
-	p.OnMissing = httplimit.OnMissing(i)
+	p.OnMissing = policy.OnMissing(i)
 	return nil
 }
 

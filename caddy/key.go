@@ -15,7 +15,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
-	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 )
 
 // clientAddress returns the address that Caddy has found: see the options trusted_proxies and
@@ -87,7 +87,7 @@ func checkPlaceholder(name string) error {
 }
 
 // doubts returns a warning for each key that may not be what it seems.
-func doubts(p *httplimit.Policy) (warnings []string) {
+func doubts(p *policy.Policy) (warnings []string) {
 	for i := range p.Sets {
 		for r := range p.Sets[i].All() {
 			for _, k := range r.Keys {

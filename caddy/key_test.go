@@ -8,7 +8,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
-	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 )
 
 func forwarded(address string) string { return "X-Forwarded-For: " + address }
@@ -75,8 +75,8 @@ func TestAddressesAsTextHaveAWarning(t *testing.T) {
 		"{http.request.remote.port}": "{http.request.remote.port} has the port of the peer",
 		"{http.vars.a} {remote.ip}":  "{http.vars.a} {remote.ip} has a placeholder that has no value",
 	} {
-		rule := httplimit.Rule{Name: "rest", Keys: []string{key}}
-		p := &httplimit.Policy{Sets: []httplimit.RuleSet{{Fallback: &rule}}}
+		rule := policy.Rule{Name: "rest", Keys: []string{key}}
+		p := &policy.Policy{Sets: []policy.RuleSet{{Fallback: &rule}}}
 		if got := doubts(p); len(got) != 1 || !strings.Contains(got[0], `rule "rest": `+want) {
 			t.Errorf("%s: warnings %q, want %s", key, got, want)
 		}

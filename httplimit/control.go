@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/adapt"
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -36,7 +37,7 @@ var errStopped = errors.New("httplimit: another policy sets the limit")
 
 // addControl gives r, which takes the place of old, the control of its rate. old may be nil.
 func (l *Limiter) addControl(r, old *rule) error {
-	if !r.adapts() {
+	if r.Adaptive == (policy.Adaptive{}) || r.Shadow {
 		return nil
 	}
 	if old != nil && old.control != nil && old.ruleState == r.ruleState &&
@@ -47,10 +48,9 @@ func (l *Limiter) addControl(r, old *rule) error {
 	c := &control{limiter: r.limiters[0]}
 	c.current.Store(r)
 	var err error
-	c.Controller, err = adapt.New(c, adapt.Config{
-		Capacity: r.Limit.Capacity, Min: r.Adaptive.Min, Max: r.Adaptive.Max, Start: r.startRate(),
-		TargetP99: r.Adaptive.TargetP99, Now: l.clock,
-	})
+	config := r.AdaptConfig()
+	config.Now = l.clock
+	c.Controller, err = adapt.New(c, config)
 	r.control = c
 	return err
 }

@@ -54,6 +54,16 @@ func (c *call) level(e *entry) tb.Level {
 	return e.level
 }
 
+// supplyTime returns how long the rate takes to supply tokens, to the nearest nanosecond, so
+// that 0.3/0.1 is 3 s and not a little more. It is tb.Never if no Duration can hold it.
+func supplyTime(l tb.Limit, tokens float64) time.Duration {
+	ns := math.Round(tokens / float64(l.Tokens) * float64(l.Per))
+	if ns >= float64(tb.Never) {
+		return tb.Never
+	}
+	return time.Duration(ns)
+}
+
 func ceilSeconds(d time.Duration) int64 {
 	s := int64(d / time.Second)
 	if d%time.Second > 0 {

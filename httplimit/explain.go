@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -19,7 +20,7 @@ type Explanation struct {
 	Tier   string
 	Shadow bool
 	// Adaptive is the range of the rate, or zero if the rate is fixed.
-	Adaptive Adaptive
+	Adaptive policy.Adaptive
 	// MaxDelay is the longest delay of the rule, or 0 if the rule does not delay.
 	MaxDelay time.Duration
 	// Estimate means that Cost is an estimate, because the cost is in the response.
@@ -63,7 +64,7 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 		if e.control != nil {
 			x.Adaptive = e.Adaptive
 		}
-		if e.OnLimit == Delay {
+		if e.OnLimit == policy.Delay {
 			x.MaxDelay = e.MaxDelay
 		}
 		x.Decision = e.toDecision()

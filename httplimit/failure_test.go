@@ -53,7 +53,7 @@ func (s stuckStore) TakeAll(
 func TestTimeLimitOfAStore(t *testing.T) {
 	type key struct{}
 	for want, opts := range map[time.Duration][]Option{
-		DefaultTimeout: nil, time.Minute: {WithTimeout(time.Minute)},
+		defaultTimeout: nil, time.Minute: {WithTimeout(time.Minute)},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var seen context.Context

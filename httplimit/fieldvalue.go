@@ -5,6 +5,7 @@ import (
 	"mime"
 	"strings"
 
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 	"github.com/seed-181794aa/ratelimit/internal/hostname"
 )
 
@@ -27,8 +28,8 @@ func normalizer(header string) func(string) string {
 func matcher(header, want string) (holds func(string) bool, must string) {
 	isControl := func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 	switch normalize := normalizer(header); {
-	case header == "Host" && !hostName.MatchString(want):
-		return nil, wantHost
+	case header == "Host" && policy.CheckHost(want) != "":
+		return nil, policy.CheckHost(want)
 	case strings.TrimFunc(want, isBlank) != want || strings.ContainsFunc(want, isControl):
 		return nil, "must have no control characters and no blanks at its ends, as no field has them"
 	case normalize == nil:

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 	"github.com/seed-181794aa/ratelimit/internal/hostname"
 )
 
@@ -13,7 +14,7 @@ import (
 // transport fails, or sends another host than the rules have judged. Adaptive rules do not observe
 // the response to such a request, so that no client lowers their rate with it.
 func CanForward(r *http.Request) bool {
-	return !strings.ContainsFunc(r.Method, isNoTokenChar) &&
+	return (r.Method == "" || policy.IsMethod(r.Method)) &&
 		(r.Host == "" || hostname.IsValid(r.Host)) &&
 		!strings.Contains(r.URL.RawQuery, " ")
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 	"github.com/seed-181794aa/ratelimit/internal/clientaddr"
 	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 )
@@ -38,9 +39,9 @@ func once(value func(*call) string) func(*call) (string, bool) {
 }
 
 // newSource returns the source of the key at path. Extractors of the application come first.
-func (b *compilation) newSource(name, path string) source {
+func (b *compilation) newSource(name string, path policy.Path) source {
 	s := source{name: name, matcher: equal}
-	extractor := b.l.extractors[canonical(name)]
+	extractor := b.l.extractors[policy.CanonicalKey(name)]
 	var err error
 	if extractor == nil && b.l.findExtractor != nil {
 		extractor, err = b.l.findExtractor(name)
@@ -48,10 +49,10 @@ func (b *compilation) newSource(name, path string) source {
 	kind, part, _ := strings.Cut(name, ":")
 	switch {
 	case err != nil:
-		b.errs.add(path, "%v", err)
+		b.errs.Add(path, "%v", err)
 	case extractor != nil:
 		s.value = once(func(c *call) string { return extractor(c.r) })
-	case isAddressKey(name): // setPrefix has the networks of one with prefixes
+	case policy.IsAddressKey(name): // setPrefix has the networks of one with prefixes
 		s.address, s.value = true, once((*call).clientText)
 		s.networks, s.matcher = &b.l.address.Rules, addressMatcher
 	case kind == "header" && part != "":
@@ -59,20 +60,20 @@ func (b *compilation) newSource(name, path string) source {
 		s.value, s.normalize = headerValue(part), normalizer(part)
 		s.matcher = func(want string) (func(string) bool, string) { return matcher(part, want) }
 		if part == "Trailer" || part == "Transfer-Encoding" {
-			b.errs.add(path, "is never there, because net/http removes the field (got %q)", name)
+			b.errs.Add(path, "is never there, because net/http removes the field (got %q)", name)
 		}
 	case kind == "query" && part != "":
 		s.value = func(c *call) (string, bool) { return queryValue(c.r.URL.RawQuery, part) }
 	case kind == "jwt" && part != "":
 		if b.l.withoutClaims && !b.policy.UnverifiedJWT {
-			b.errs.add(path, `needs claims, which only "jwt": "unverified" supplies here (got %q)`, name)
+			b.errs.Add(path, `needs claims, which only "jwt": "unverified" supplies here (got %q)`, name)
 		}
 		s.value = func(c *call) (string, bool) {
 			text := claimText(c.claim(part))
 			return text, c.ambiguousClaims
 		}
-	case name != "" && printable(name) && !slices.Contains(sourceKinds, kind):
-		b.errs.add(path, "must be ip:address, header:<name>, query:<name>, jwt:<claim> or a key "+
+	case policy.IsOtherKey(name): // the policy has an error otherwise
+		b.errs.Add(path, "must be ip:address, header:<name>, query:<name>, jwt:<claim> or a key "+
 			"that the application adds (got %q)", name)
 	}
 	return s
@@ -82,7 +83,7 @@ func (b *compilation) newSource(name, path string) source {
 // common.
 func (s *source) setPrefix(bits int, f *addressFinder) {
 	networks := f.WithIPv6Bits(bits)
-	s.name, s.networks = addressKey+"/"+strconv.Itoa(bits), &networks
+	s.name, s.networks = "ip:address/"+strconv.Itoa(bits), &networks
 }
 
 func equal(want string) (holds func(string) bool, must string) {
@@ -177,9 +178,6 @@ type KeyPart struct {
 	Value string
 }
 
-// IsAddress reports whether the part is the address or the network of the client.
-func (p KeyPart) IsAddress() bool { return isAddressKey(p.Name) }
-
 // keyParts returns the parts of the key that the request has for a rule.
 func (c *call) keyParts(r *rule) []KeyPart {
 	parts := make([]KeyPart, len(r.sources))
@@ -211,7 +209,7 @@ func FormatKey(key []KeyPart) string {
 			text = append(text, ' ')
 		}
 		text = append(append(text, p.Name...), '=')
-		if !printable(p.Value) || strings.ContainsAny(p.Value, ` "`) {
+		if strings.ContainsFunc(p.Value, needsQuotes) {
 			text = strconv.AppendQuote(text, p.Value)
 		} else {
 			text = append(text, p.Value...)
@@ -220,12 +218,14 @@ func FormatKey(key []KeyPart) string {
 	return string(text)
 }
 
+func needsQuotes(r rune) bool { return r <= ' ' || r > '~' || r == '"' }
+
 // FormatMaskedKey is FormatKey with a short hash in place of each value that is not an address,
 // because it may be a secret.
 func FormatMaskedKey(key []KeyPart) string {
 	masked := slices.Clone(key)
 	for i, p := range masked {
-		if !p.IsAddress() && p.Value != "" {
+		if !policy.IsAddressKey(p.Name) && p.Value != "" {
 			sum := digest(p.Value)
 			masked[i].Value = "sha256:" + hex.EncodeToString(sum[:6])
 		}

@@ -3,6 +3,8 @@ package httplimit
 import (
 	"fmt"
 	"slices"
+
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 )
 
 // ladder is a list of groups: the rules with the same Match. Only its first group that has a rule
@@ -10,16 +12,16 @@ import (
 type ladder [][]*rule
 
 // newLadders arranges rules as the evaluation demands.
-func newLadders(e Evaluation, rules []*rule) (all []ladder) {
+func newLadders(e policy.Evaluation, rules []*rule) (all []ladder) {
 	type groupID struct{ ladder, group string }
 	ladders, groups := map[string]int{}, map[groupID]int{} // indexes
 	for _, r := range rules {
 		id := groupID{"", r.base} // FirstMatch: one ladder, and each rule is a group
 		switch e {
-		case AllMatch: // each rule is a ladder
+		case policy.AllMatch: // each rule is a ladder
 			id.ladder = r.base
-		case Ladders:
-			keys := canonicals(r.Keys)
+		case policy.Ladders:
+			keys := policy.CanonicalKeys(r.Keys)
 			slices.Sort(keys)
 			id = groupID{fmt.Sprintf("%q", keys), r.matchText()}
 		}
@@ -41,10 +43,10 @@ func newLadders(e Evaluation, rules []*rule) (all []ladder) {
 }
 
 // matchText is the same text for two rules if and only if their Match is the same.
-func (r *Rule) matchText() string {
+func (r *rule) matchText() string {
 	pairs := map[string]string{}
 	for k, v := range r.Match {
-		pairs[canonical(k)] = v
+		pairs[policy.CanonicalKey(k)] = v
 	}
 	return fmt.Sprintf("%q", pairs) // in the order of the keys
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -33,8 +34,8 @@ func PerAddress(capacity int, refillPerSec float64, opts ...Option) *Limiter {
 	if err != nil {
 		panic(err)
 	}
-	rule := Rule{Name: "per-address", Keys: []string{"ip:address"}, Limit: limit}
-	l, err := New(Rules(rule), opts...)
+	rule := policy.Rule{Name: "per-address", Keys: []string{"ip:address"}, Limit: limit}
+	l, err := New(policy.Rules(rule), opts...)
 	if err != nil {
 		panic(err)
 	}
@@ -43,7 +44,7 @@ func PerAddress(capacity int, refillPerSec float64, opts ...Option) *Limiter {
 
 // New returns a limiter that applies p. The error joins everything that is wrong with the
 // policy and the options. It names the fields of the policy as in JSON.
-func New(p *Policy, opts ...Option) (*Limiter, error) {
+func New(p *policy.Policy, opts ...Option) (*Limiter, error) {
 	l := &Limiter{waits: waits{stopped: make(chan struct{})}}
 	l.calls.New = func() any { return &call{l: l, stripe: l.made.Add(1)} }
 	optionErr := l.apply(opts)
@@ -62,7 +63,7 @@ func New(p *Policy, opts ...Option) (*Limiter, error) {
 // not more than the new capacity, and its debt: see cas.Limiter.SetLimit. If p has an
 // error, or a limiter of a Store does not take its limit, the policy and all limits stay as they
 // were.
-func (l *Limiter) SetPolicy(p *Policy) error {
+func (l *Limiter) SetPolicy(p *policy.Policy) error {
 	l.reload.Lock()
 	defer l.reload.Unlock()
 	before := l.policy.Load()
@@ -99,17 +100,4 @@ func (l *Limiter) setLive(change func(*liveSettings)) {
 	next := *l.policy.Load()
 	change(&next.liveSettings)
 	l.policy.Store(&next)
-}
-
-// ParsePolicyFor is ParsePolicy for a limiter with these options. The error also joins what New
-// would report, such as a key without an extractor.
-func ParsePolicyFor(data []byte, opts ...Option) (*Policy, error) {
-	l := &Limiter{}
-	if err := l.apply(opts); err != nil {
-		return nil, fmt.Errorf("httplimit: %w", err)
-	}
-	return parsePolicy(data, func(p *Policy) problems {
-		_, errs := l.arrange(p)
-		return errs
-	})
 }

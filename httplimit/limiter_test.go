@@ -5,6 +5,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 func TestPerAddress(t *testing.T) {
@@ -48,4 +50,36 @@ func TestNilPolicyIsAnError(t *testing.T) {
 		t.Error(err)
 	}
 	s.granted(3, "K: 1") // as it was
+}
+
+func TestPoliciesBuiltInGoAreChecked(t *testing.T) {
+	p := &Policy{Sets: []RuleSet{
+		{Name: "a", Rules: []Rule{{Name: "x", OnMissing: 9}}},
+		{Name: "a\n", Evaluation: 7, Fallback: &Rule{
+			Name: "y", Keys: []string{"ip:asn"},
+			Limit: tb.Limit{Capacity: 1, Tokens: 1, Per: 1}, Cost: Cost{Fixed: -1, Min: 1e-50},
+		}},
+	}}
+	_, err := New(p, WithClientAddress(ClientAddress{IPv6Bits: 129}),
+		WithLimiterOptions(tb.WithMaxKeys(0)))
+	for _, want := range []string{
+		`policies[0].spec.rules[0].on_missing is 9`,
+		`policies[0].spec.rules[0].limit is not valid: ratelimit: Capacity is 0, want 1 to 1073741824`,
+		`policies[1].id must be printable ASCII (got "a\n")`,
+		`policies[1].spec.evaluation is 7`,
+		`policies[1].spec.fallback_limit.algorithm_config.fixed_cost must be 1e-40 to 1e+17 (got -1)`,
+		`policies[1].spec.fallback_limit.algorithm_config.min_cost must be 1e-40 to 1e+17 (got 1e-50)`,
+		`policies[1].spec.fallback_limit.limit_keys[0] must be ip:address, header:<name>, ` +
+			`query:<name>, jwt:<claim> or a key that the application adds (got "ip:asn")`,
+		`client address: IPv4 and IPv6 bits are 32 and 129, want 1 to 32 and 1 to 128`,
+		`ratelimit: WithMaxKeys is 0`,
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("no %q in\n%v", want, err)
+		}
+	}
+	p.Sets = p.Sets[1:]
+	if _, err := New(p); !strings.Contains(err.Error(), `id must be printable ASCII (got "a\n")`) {
+		t.Errorf("one set: %v", err)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -106,8 +107,8 @@ func (c *call) pushEntry(r *rule) bool {
 			f = isMissing
 		}
 		switch {
-		case f == noFault || f == isMissing && r.OnMissing == Shared:
-		case f == isMissing && r.OnMissing == Skip:
+		case f == noFault || f == isMissing && r.OnMissing == policy.Shared:
+		case f == isMissing && r.OnMissing == policy.Skip:
 			c.popEntry()
 			return false
 		case e.fault == noFault: // the first

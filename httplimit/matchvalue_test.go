@@ -3,6 +3,8 @@ package httplimit
 import (
 	"strings"
 	"testing"
+
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 )
 
 // The value of ip:address is an address or a network.
@@ -54,7 +56,7 @@ func TestValuesThatNeverHold(t *testing.T) {
 	} {
 		for _, v := range values {
 			match := jsonRule("r", "[]", 1, sprintf(`"match": {%q: %q}`, key, v))
-			path := field("match", key)
+			path := string(policy.Path("match").Field(key))
 			wantError(t, match, path)
 			if key == "ip:address" || strings.HasPrefix(path, "match.header:t") {
 				continue

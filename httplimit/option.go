@@ -3,8 +3,10 @@ package httplimit
 import (
 	"errors"
 	"net/http"
+	"regexp"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -44,7 +46,7 @@ func (s *settings) apply(opts []Option) error {
 	s.extractors = map[string]func(*http.Request) string{}
 	s.header = requestHeader
 	s.claims = contextClaims
-	s.timeout = DefaultTimeout
+	s.timeout = defaultTimeout
 	var errs []error
 	for _, o := range append([]Option{WithClientAddress(ClientAddress{})}, opts...) {
 		errs = append(errs, o(s))
@@ -100,7 +102,7 @@ func WithStore(store Store) Option {
 // lacks the key. The function must be safe for concurrent use.
 func WithExtractor(key string, value func(*http.Request) string) Option {
 	return withValid(key != "" && value != nil, "WithExtractor: want a key and a function",
-		func(s *settings) { s.extractors[canonical(key)] = value })
+		func(s *settings) { s.extractors[policy.CanonicalKey(key)] = value })
 }
 
 // fieldReader returns the values of a header field whose name is in canonical form.
@@ -174,9 +176,11 @@ type Fields struct {
 	Reason string
 }
 
+var fieldName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
 // prepare makes the name of a field canonical.
 func (f *Fields) prepare() error {
-	if f.Reason != "" && !partName.MatchString(f.Reason) {
+	if f.Reason != "" && !fieldName.MatchString(f.Reason) {
 		return errors.New("Fields.Reason: want A-Z a-z 0-9 _ - or nothing")
 	}
 	f.Reason = http.CanonicalHeaderKey(f.Reason)
@@ -203,11 +207,10 @@ func WithRefusal(answer func(w http.ResponseWriter, r *http.Request, refusal *Re
 	return with(func(s *settings) { s.answer = answer })
 }
 
-// DefaultTimeout is how long a request waits for a Store by default.
-const DefaultTimeout = time.Second
+const defaultTimeout = time.Second
 
-// WithTimeout sets how long a request waits for a Store, and DefaultTimeout is the default. 0 means
-// no limit. A store that does not answer in time has failed: see WithFailClosed.
+// WithTimeout sets how long a request waits for a Store. The default is a second, and 0 means no
+// limit. A store that does not answer in time has failed: see WithFailClosed.
 //
 // Only this time limit counts. The context of Store.TakeAll has it as its deadline, and has the
 // values of the request's context, but neither the deadline nor the cancellation that the client

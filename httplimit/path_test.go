@@ -88,7 +88,7 @@ func TestResolvePath(t *testing.T) {
 
 // An encoded slash and a backslash are slashes to some upstreams, so they are to selectors.
 func TestSelectorsTakeEncodedSlashesAsSlashes(t *testing.T) {
-	s := Selector{PathPrefix: "/v1/"}.normalize(false)
+	s := &set{Selector: normalized(Selector{PathPrefix: "/v1/"}, false)}
 	for _, target := range []string{
 		"/v1%2fx", "/v1%5cx", `/v1\x`, "/%76%31/x", "/%2fv1/x", "/v1%2f%2fx", "/%5c%2Fv1/x",
 		"/v1%3Ba=b/x", "/v1;a%2fb", "/v1;a%3db%5cx", "/v1%2f;x", `/v1;a\x`,

@@ -1,175 +1,71 @@
 package httplimit
 
 import (
-	"iter"
-	"maps"
-	"slices"
-	"time"
+	"fmt"
 
-	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 )
 
-// Policy says which limits apply to which requests. ParsePolicy reads a policy from JSON, Rules
-// makes one of rules, and New checks it. A policy must not be changed once it is in use.
-type Policy struct {
-	Sets []RuleSet
-	// UnverifiedJWT reads claims from the bearer token of a request without checking its
-	// signature, if the application supplies no claims. A client can then claim anything.
-	UnverifiedJWT bool
-	// MaxWaiting is how many requests may wait at the same time for rules that delay, up to 1<<20.
-	// 0 means DefaultMaxWaiting. At this bound, rules refuse instead of delaying.
-	MaxWaiting int
-}
+// These are the types of package policy, where their fields are described.
+type (
+	// Policy says which limits apply to which requests: see policy.Policy.
+	Policy = policy.Policy
+	// RuleSet is a list of rules for the requests that a selector picks: see policy.RuleSet.
+	RuleSet = policy.RuleSet
+	// Selector picks requests: see policy.Selector.
+	Selector = policy.Selector
+	// Evaluation says which of the rules of a set apply to a request: see policy.Evaluation.
+	Evaluation = policy.Evaluation
+	// Rule is one limit, with a bucket for each value of its keys: see policy.Rule.
+	Rule = policy.Rule
+	// Cost says how many tokens a request takes: see policy.Cost.
+	Cost = policy.Cost
+	// Tiers give some requests of a rule another limit: see policy.Tiers.
+	Tiers = policy.Tiers
+	// Adaptive makes the rate of a rule follow what the downstream answers: see policy.Adaptive.
+	Adaptive = policy.Adaptive
+	// OnMissing says what a rule does with a request that lacks a key: see policy.OnMissing.
+	OnMissing = policy.OnMissing
+	// OnLimit says what a rule does with a request at its limit: see policy.OnLimit.
+	OnLimit = policy.OnLimit
+)
+
+// The values of Evaluation: see policy.Ladders.
+const (
+	Ladders    = policy.Ladders
+	AllMatch   = policy.AllMatch
+	FirstMatch = policy.FirstMatch
+)
+
+// The values of OnMissing: see policy.Skip.
+const (
+	Skip   = policy.Skip
+	Reject = policy.Reject
+	Shared = policy.Shared
+)
+
+// The values of OnLimit: see policy.Refuse.
+const (
+	Refuse = policy.Refuse
+	Delay  = policy.Delay
+)
 
 // Rules returns the policy that consists of these rules, for all requests.
-func Rules(rules ...Rule) *Policy { return &Policy{Sets: []RuleSet{{Rules: rules}}} }
+func Rules(rules ...Rule) *Policy { return policy.Rules(rules...) }
 
-// RuleSet is a list of rules for the requests that a selector picks. Each set of a policy is
-// evaluated by itself.
-type RuleSet struct {
-	Name       string // printable ASCII; may be empty if it is the policy's only set
-	Selector   Selector
-	Evaluation Evaluation
-	Shadow     bool // all rules are shadow rules
-	Rules      []Rule
-	Fallback   *Rule // applies if no enforced rule does; nil for none
+// ParsePolicy reads a policy in the format of docs/policy.md. The error joins everything that is
+// wrong, but does not tell a key without an extractor: see policy.Parse.
+func ParsePolicy(data []byte) (*Policy, error) { return policy.Parse(data) }
 
-	path string // where the set was read, for errors
-}
-
-// Evaluation says which of the rules of a set apply to a request.
-type Evaluation int
-
-const (
-	// Ladders is the default. Rules with the same keys form a ladder. Within a ladder, rules
-	// with the same Match form a group. Of each ladder only the first group that has a rule
-	// that applies is used, in the order of the policy.
-	Ladders Evaluation = iota
-	// AllMatch applies every rule whose Match holds.
-	AllMatch
-	// FirstMatch applies the first rule whose Match holds, and no other rule.
-	FirstMatch
-)
-
-// Rule is one limit: a bucket for each value of its keys.
-type Rule struct {
-	// Name is printable ASCII, and unique in its set.
-	Name string
-	// Keys are the parts of a bucket's key: "ip:address", "header:<name>", "query:<name>",
-	// "jwt:<claim>" or a key registered by WithExtractor. With several keys, each combination
-	// of values has a bucket. Without keys, all requests share one bucket.
-	//
-	// "ip:address/64,/56,/48" gives each IPv6 /64 a bucket, and also its parent networks: the /56
-	// and the /48. Each has four times the limit of the network before it. A request takes its cost
-	// from all of them or from none. Clients and RuleStats see a parent as a rule of its own, whose
-	// name ends with the prefix, as in "name/56". A key with one prefix, such as "ip:address/56", has
-	// no parents.
-	Keys []string
-	// Match has the values that keys must have for the rule to apply. These keys need not be
-	// in Keys. Values are compared as text. The value of ip:address is an address or a network.
-	Match map[string]string
-	// OnMissing says what happens if a request lacks one of Keys.
-	OnMissing OnMissing
-	// Shadow makes the rule report what it would have decided. It never changes a response, except
-	// that Cost.HideHeader hides the field.
-	Shadow bool
-	// OnLimit says what happens to a request if the bucket has too few tokens.
-	OnLimit OnLimit
-	// MaxDelay is the longest delay of a request if OnLimit is Delay. It must be above 0 then.
-	MaxDelay time.Duration
-	Limit    tb.Limit
-	// Tiers give some requests another limit.
-	Tiers Tiers
-	// Adaptive makes the rate of Limit change.
-	Adaptive Adaptive
-	Cost     Cost
-
-	alone bool // the rule is a document of its own
-}
-
-// sortedMatch yields the pairs of Match in the order of their keys.
-func (r *Rule) sortedMatch() iter.Seq2[string, string] {
-	return func(yield func(string, string) bool) {
-		for _, k := range slices.Sorted(maps.Keys(r.Match)) {
-			if !yield(k, r.Match[k]) {
-				return
-			}
-		}
+// ParsePolicyFor is ParsePolicy for a limiter with these options. The error also joins what New
+// would report, such as a key without an extractor.
+func ParsePolicyFor(data []byte, opts ...Option) (*Policy, error) {
+	l := &Limiter{}
+	if err := l.apply(opts); err != nil {
+		return nil, fmt.Errorf("httplimit: %w", err)
 	}
-}
-
-// OnMissing says what a rule does with a request that lacks one of its keys.
-type OnMissing int
-
-const (
-	// Skip is the default: the rule does not apply.
-	Skip OnMissing = iota
-	// Reject refuses the request, with 400.
-	Reject
-	// Shared puts all requests that lack the key in one bucket, as if they had the same value.
-	Shared
-)
-
-// Selector picks requests. An empty field picks all requests.
-type Selector struct {
-	Hosts   []string // with any port; upper and lower case are the same
-	Methods []string // upper and lower case are the same
-	// PathExact is the whole path, PathPrefix its start: "/v1" and "/v1/" both pick "/v1/"
-	// and "/v1/x", but not "/v1". If both are given, one of them must fit. Paths are compared
-	// as ResolvePath reads them, with backslashes as slashes.
-	PathExact, PathPrefix string
-}
-
-const fallbackName = "fallback_limit"
-
-// setPath returns where the set i is in the policy, for errors.
-func (p *Policy) setPath(i int) string {
-	if p.Sets[i].path == "" && len(p.Sets) > 1 {
-		return field(index("policies", i), "spec")
-	}
-	return p.Sets[i].path
-}
-
-// All yields the rules of the set, and then its fallback.
-func (s *RuleSet) All() iter.Seq[*Rule] {
-	return func(yield func(*Rule) bool) {
-		s.all("")(func(r *Rule, _ string) bool { return yield(r) })
-	}
-}
-
-// all is All with the path of each rule. The set is at path.
-func (s *RuleSet) all(path string) iter.Seq2[*Rule, string] {
-	return func(yield func(*Rule, string) bool) {
-		for i := range s.Rules {
-			rulePath := index(field(path, "rules"), i)
-			if s.Rules[i].alone {
-				rulePath = ""
-			}
-			if !yield(&s.Rules[i], rulePath) {
-				return
-			}
-		}
-		if s.Fallback != nil {
-			yield(s.Fallback, field(path, fallbackName))
-		}
-	}
-}
-
-// labels returns the function that makes the label of a rule or a parent, under which clients see
-// it: its name, after the name of its set if several sets have a rule of that name.
-func (p *Policy) labels() func(set, name string) string {
-	count := map[string]int{}
-	for i := range p.Sets {
-		for r := range p.Sets[i].All() {
-			for _, level := range r.levels() {
-				count[level.Name]++
-			}
-		}
-	}
-	return func(set, name string) string {
-		if count[name] > 1 {
-			return set + "/" + name
-		}
-		return name
-	}
+	return policy.ParseWith(data, func(p *Policy) policy.Problems {
+		_, errs := l.arrange(p)
+		return errs
+	})
 }

@@ -8,9 +8,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 )
 
-// pricing is a Cost prepared for requests.
+// pricing is a policy.Cost prepared for requests.
 type pricing struct {
 	// texts returns the costs in the request. It is nil if the cost is fixed.
 	texts             func(*call) []string
@@ -18,19 +20,19 @@ type pricing struct {
 	smallest, largest float64
 	max               float64 // 0 if the policy has none
 	inResponse        bool
-	kind              string // of the source: see Cost.source
+	kind              string // of the source: see policy.Cost.Kind
 	field             string // of the response, in canonical form; "" if the cost is not in a field
 	hidden            bool   // the field is kept from the client
 }
 
-func newPricing(c Cost) pricing {
+func newPricing(c policy.Cost) pricing {
 	p := pricing{
-		fallback: c.fallback(), smallest: c.Min, largest: cmp.Or(c.Max, math.MaxFloat64), max: c.Max,
-		inResponse: c.inResponse(), hidden: c.HideHeader,
+		fallback: c.Fallback(), smallest: c.Min, largest: cmp.Or(c.Max, math.MaxFloat64), max: c.Max,
+		inResponse: c.InResponse(), hidden: c.HideHeader,
 	}
 	var name string
-	switch p.kind, name = c.source(); p.kind {
-	case responseHeader:
+	switch p.kind, name = c.Kind(); p.kind {
+	case policy.ResponseHeader:
 		p.field = http.CanonicalHeaderKey(name)
 	case "header":
 		name = http.CanonicalHeaderKey(name)
@@ -44,7 +46,7 @@ func newPricing(c Cost) pricing {
 // cost returns the cost of a request. A repeated cost is never less than one of its values.
 func (p *pricing) cost(c *call) float64 {
 	switch {
-	case p.kind == responseUsage:
+	case p.kind == policy.ResponseUsage:
 		return p.estimate(c)
 	case p.texts == nil:
 		return p.fallback

@@ -37,7 +37,7 @@ func (s *ruleState) holds(r *rule) bool {
 	if r.tiers == nil {
 		return len(s.limiters) == 1
 	}
-	for _, name := range r.Tiers.names() {
+	for _, name := range r.Tiers.Names() {
 		if _, ok := s.tiers[name]; !ok {
 			if len(s.tiers)+1 == len(s.limiters) {
 				return false

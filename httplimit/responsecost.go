@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 )
 
 // part is the settlement of one rule, or only hides its field.
@@ -56,7 +58,7 @@ func (s *Settlement) hideTrailers(h http.Header) {
 // beginUsage begins to read the usage of the response, if a rule has its cost there.
 func (s *Settlement) beginUsage(h http.Header) {
 	for i := range s.parts {
-		if s.parts[i].price.kind == responseUsage {
+		if s.parts[i].price.kind == policy.ResponseUsage {
 			s.usage = s.call.l.usage.Read(s.call.r, h)
 			return
 		}
@@ -68,10 +70,10 @@ func (s *Settlement) readBody() {
 	if s.call.r.Method == http.MethodHead { // net/http drops the body
 		s.bytes = 0
 	}
-	s.report(responseBytes, float64(s.bytes))
+	s.report(policy.ResponseBytes, float64(s.bytes))
 	if s.usage != nil {
 		if tokens, ok := s.usage.Usage(); ok && tokens >= 0 {
-			s.report(responseUsage, tokens)
+			s.report(policy.ResponseUsage, tokens)
 		}
 	}
 }

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 	"github.com/seed-181794aa/ratelimit/internal/fields"
 )
 
@@ -24,7 +26,7 @@ type compiled struct {
 }
 
 type set struct {
-	Selector
+	policy.Selector
 	// Shadow rules must not change which enforced rules apply, but must apply where they would
 	// if they were enforced. So there are two arrangements: ladders has the enforced rules.
 	// withShadows has all rules, and collect takes only the shadow rules from it.
@@ -38,9 +40,9 @@ type condition struct {
 	holds func(value string) bool
 }
 
-// rule is a Rule prepared for requests.
+// rule is a policy.Rule prepared for requests.
 type rule struct {
-	Rule
+	policy.Rule
 	base     string // the name without the prefix of a parent network
 	isParent bool   // so the rule applies to IPv6 addresses only
 	set, id  string // see ruleID
@@ -60,14 +62,14 @@ type rule struct {
 // compilation is the work of preparing a policy.
 type compilation struct {
 	l      *Limiter
-	policy *Policy
+	policy *policy.Policy
 	label  func(set, name string) string
-	errs   problems
+	errs   policy.Problems
 }
 
 // compile makes p ready. A rule that is in before, too, keeps its state, which still has the limit
 // of before: see setLimits.
-func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
+func (l *Limiter) compile(p *policy.Policy, before *compiled) (*compiled, error) {
 	if p == nil {
 		return nil, errors.New("the policy is nil: want one of Rules or ParsePolicy")
 	}
@@ -87,7 +89,7 @@ func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
 			return nil, err
 		}
 		out.adapts = out.adapts || r.control != nil
-		out.delays = out.delays || r.OnLimit == Delay && !r.Shadow
+		out.delays = out.delays || r.OnLimit == policy.Delay && !r.Shadow
 		out.shadows = out.shadows || r.Shadow
 		out.settles = out.settles || r.price.inResponse
 	}
@@ -96,17 +98,17 @@ func (l *Limiter) compile(p *Policy, before *compiled) (*compiled, error) {
 
 // arrange is compile without the states of the rules. It returns everything that is wrong with the
 // policy.
-func (l *Limiter) arrange(p *Policy) (*compiled, problems) {
-	b := &compilation{l: l, policy: p, label: p.labels(), errs: p.check()}
+func (l *Limiter) arrange(p *policy.Policy) (*compiled, policy.Problems) {
+	b := &compilation{l: l, policy: p, label: p.Labels(), errs: p.Check()}
 	out := &compiled{
-		unverifiedJWT: p.UnverifiedJWT, maxWaiting: int64(cmp.Or(p.MaxWaiting, DefaultMaxWaiting)),
+		unverifiedJWT: p.UnverifiedJWT, maxWaiting: int64(cmp.Or(p.MaxWaiting, defaultMaxWaiting)),
 	}
 	for i := range p.Sets {
 		s := &p.Sets[i]
-		c := &set{Selector: s.Selector.normalize(l.foldPaths)}
+		c := &set{Selector: normalized(s.Selector, l.foldPaths)}
 		var rules []*rule
 		fallbackAt := 0
-		for r, path := range s.all(p.setPath(i)) {
+		for r, path := range p.AllOf(i) {
 			fallbackAt = len(rules)
 			rules = append(rules, b.newRules(s, r, path)...)
 		}
@@ -130,26 +132,26 @@ func (l *Limiter) arrange(p *Policy) (*compiled, problems) {
 }
 
 // newRules makes a rule ready, and the rules of its parents.
-func (b *compilation) newRules(s *RuleSet, r *Rule, path string) (all []*rule) {
+func (b *compilation) newRules(s *policy.RuleSet, r *policy.Rule, path policy.Path) (all []*rule) {
 	var sources []source
 	for i, k := range r.Keys {
-		sources = append(sources, b.newSource(k, index(field(path, "limit_keys"), i)))
+		sources = append(sources, b.newSource(k, path.Field("limit_keys").Index(i)))
 	}
 	var conditions []condition
-	for k, v := range r.sortedMatch() {
-		keyPath := field(field(path, "match"), k)
+	for _, k := range slices.Sorted(maps.Keys(r.Match)) {
+		keyPath, v := path.Field("match").Field(k), r.Match[k]
 		source := b.newSource(k, keyPath)
 		holds, must := source.matcher(v)
 		if must != "" && v != "" { // which is an error already
-			b.errs.add(keyPath, "%s (got %q)", must, v)
+			b.errs.Add(keyPath, "%s (got %q)", must, v)
 		}
 		conditions = append(conditions, condition{source, holds})
 	}
-	if r.Cost.Source == responseUsage && b.l.usage.Read == nil {
-		b.errs.add(field(field(path, "algorithm_config"), "cost_source"),
+	if r.Cost.Source == policy.ResponseUsage && b.l.usage.Read == nil {
+		b.errs.Add(path.Field("algorithm_config").Field("cost_source"),
 			"needs the option WithUsage, which this program does not set (got %q)", r.Cost.Source)
 	}
-	for i, level := range r.levels() {
+	for i, level := range r.Levels() {
 		c := &rule{
 			Rule: level, base: r.Name, isParent: i > 0, price: newPricing(r.Cost),
 			sources: slices.Clone(sources), conditions: conditions,
@@ -157,7 +159,7 @@ func (b *compilation) newRules(s *RuleSet, r *Rule, path string) (all []*rule) {
 		c.set, c.id = s.Name, ruleID(s.Name, c.Name, r.Keys)
 		c.Shadow = r.Shadow || s.Shadow
 		for j, k := range r.Keys {
-			if bits, _ := prefixesOf(k); i < len(bits) {
+			if bits, _ := policy.PrefixesOf(k); i < len(bits) {
 				c.sources[j].setPrefix(bits[i], &b.l.address)
 			}
 		}
@@ -179,20 +181,20 @@ type ruleText struct {
 	usualDetail string // of a refusal with the cost of a request that does not state one
 }
 
-func newRuleText(label string, r *Rule) ruleText {
+func newRuleText(label string, r *policy.Rule) ruleText {
 	unit := ""
-	if r.Cost.Source == responseBytes {
+	if r.Cost.Source == policy.ResponseBytes {
 		unit = "content-bytes"
 	}
 	l := ruleText{label: label, text: fields.NewRule(label, uint64(r.Limit.Capacity), r.Limit, unit)}
 	// Tokens/Per is less than one a second if Tokens is less than the seconds of Per.
 	l.slow = r.Limit.Tokens < ceilSeconds(r.Limit.Per)
-	l.usualDetail = l.detail(r, r.Cost.fallback())
+	l.usualDetail = l.detail(r, r.Cost.Fallback())
 	return l
 }
 
 // detail returns the sentence for a client whose request has a cost that r refuses.
-func (l *ruleText) detail(r *Rule, cost float64) string {
+func (l *ruleText) detail(r *policy.Rule, cost float64) string {
 	text := strconv.FormatFloat(cost, 'g', -1, 64)
 	if cost > float64(r.Limit.Capacity) {
 		return "Rule " + l.label + " never has more than " + l.text.Quota + " tokens. This request costs " +

@@ -7,12 +7,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 	"github.com/seed-181794aa/ratelimit/internal/hostname"
 )
 
-// normalize returns s with hosts and paths in the form in which requests are compared: in lower
+// normalized returns s with hosts and paths in the form in which requests are compared: in lower
 // case if foldPaths is true.
-func (s Selector) normalize(foldPaths bool) Selector {
+func normalized(s policy.Selector, foldPaths bool) policy.Selector {
 	s.Hosts = slices.Clone(s.Hosts)
 	for i, h := range s.Hosts {
 		s.Hosts[i] = hostname.Bare(h)
@@ -29,9 +30,9 @@ func (s Selector) normalize(foldPaths bool) Selector {
 	return s
 }
 
-// picks reports whether s, which must be normalized, picks the request. It reports ambiguous if s
+// picks reports whether the set's selector, which is normalized, picks the request. It reports ambiguous if s
 // picks it or not as one reads the path: see ResolvePath.
-func (s *Selector) picks(r *http.Request, foldPaths bool) (picked, ambiguous bool) {
+func (s *set) picks(r *http.Request, foldPaths bool) (picked, ambiguous bool) {
 	method := func(m string) bool { return strings.EqualFold(m, r.Method) }
 	if len(s.Methods) > 0 && !slices.ContainsFunc(s.Methods, method) {
 		return false, false

@@ -51,7 +51,7 @@ func TestSelectorPicksPaths(t *testing.T) {
 		{Selector{PathExact: "/v1/x"}, "/v1;a/x;b", false},
 		{Selector{PathExact: "/v1/x;b"}, "/v1;a/x;b", true},
 	} {
-		s := c.selector.normalize(false)
+		s := &set{Selector: normalized(c.selector, false)}
 		if got, _ := s.picks(&http.Request{URL: &url.URL{Path: c.path}}, false); got != c.want {
 			t.Errorf("%+v picks %q: %v", c.selector, c.path, got)
 		}
@@ -59,9 +59,9 @@ func TestSelectorPicksPaths(t *testing.T) {
 }
 
 func TestSelectorPicksHostsAndMethods(t *testing.T) {
-	s := Selector{
+	s := &set{Selector: normalized(Selector{
 		Hosts: []string{"A.example", "[::1]"}, Methods: []string{"POST", "put"},
-	}.normalize(false)
+	}, false)}
 	for _, c := range []struct {
 		method, host string
 		want         bool

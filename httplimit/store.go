@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
@@ -78,7 +79,7 @@ func (l *Limiter) newState(r *rule) (s *ruleState, err error) {
 // one of this policy and one of the next, of another process or of a snapshot. An id without set
 // has one colon.
 func ruleID(set, name string, keys []string) string {
-	keys = canonicals(keys)
+	keys = policy.CanonicalKeys(keys)
 	for i, key := range keys {
 		keys[i] = url.QueryEscape(key)
 	}
@@ -106,7 +107,7 @@ func (c *call) prepare(e *entry) (charge tb.Charge, err error) {
 			return nil, err
 		}
 	}
-	if e.OnLimit == Delay {
+	if e.OnLimit == policy.Delay {
 		c.letWait(e)
 	}
 	return charge, nil

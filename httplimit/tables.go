@@ -3,6 +3,7 @@ package httplimit
 import (
 	"slices"
 
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
@@ -18,27 +19,27 @@ type tiers struct {
 }
 
 // addTiers makes the tiers of a rule ready, which clients see by the rule's label.
-func (b *compilation) addTiers(r *rule, path string) {
+func (b *compilation) addTiers(r *rule, path policy.Path) {
 	if len(r.Tiers.Limits) == 0 {
 		return
 	}
-	by := field(field(field(path, "algorithm_config"), "tiers"), "by")
+	by := path.Field("algorithm_config").Field("tiers").Field("by")
 	r.tiers = &tiers{by: b.newSource(r.Tiers.By, by), rules: map[string]*rule{}}
-	for _, name := range r.Tiers.names() {
+	for _, name := range r.Tiers.Names() {
 		t := *r
 		t.tiers, t.tierName, t.Limit = nil, name, r.Tiers.Limits[name]
 		if t.Limit.Validate() == nil {
 			t.ruleText = newRuleText(r.label, &t.Rule)
 		}
-		limitPath := field(field(field(field(path, "algorithm_config"), "tiers"), "limits"), name)
+		limitPath := path.Field("algorithm_config").Field("tiers").Field("limits").Field(name)
 		if _, must := r.tiers.by.matcher(name); must != "" && name != "" {
-			b.errs.add(limitPath, "%s", must)
+			b.errs.Add(limitPath, "%s", must)
 		}
 		if normalize := r.tiers.by.normalize; normalize != nil && normalize(name) != "" {
 			name = normalize(name)
 		}
 		if other := r.tiers.rules[name]; other != nil {
-			b.errs.add(limitPath, "must not have the same values as the tier %q", other.tierName)
+			b.errs.Add(limitPath, "must not have the same values as the tier %q", other.tierName)
 		}
 		r.tiers.rules[name] = &t
 	}
@@ -60,7 +61,7 @@ func (s *ruleState) place(r *rule) []tb.Limit {
 	if r.tiers == nil {
 		return limits
 	}
-	for _, name := range r.Tiers.names() {
+	for _, name := range r.Tiers.Names() {
 		s.tiers[name] = len(limits)
 		limits = append(limits, r.Tiers.Limits[name])
 	}

@@ -6,12 +6,16 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // statusClientGone is the status of a request whose client has disconnected, as in nginx. No
 // client sees it, but a log may.
 const statusClientGone = 499
+
+// defaultMaxWaiting is how many requests may wait at the same time if Policy.MaxWaiting is 0.
+const defaultMaxWaiting = 1000
 
 // waits is the requests of a limiter that wait for their tokens.
 type waits struct {
@@ -165,7 +169,7 @@ func (c *call) letWait(e *entry) {
 
 // readDelay reads how long a granted request must wait for e's rule.
 func (c *call) readDelay(e *entry) error {
-	if e.delay = 0; e.OnLimit == Delay && e.decision.Allowed {
+	if e.delay = 0; e.OnLimit == policy.Delay && e.decision.Allowed {
 		e.delay = e.charge.Delay()
 	}
 	if e.delay < 0 || e.delay > e.MaxDelay {
@@ -179,7 +183,7 @@ func (c *call) readDelay(e *entry) error {
 // explainDelay checks e's charge again, with the delay of its rule. The decision without a delay
 // has the time until the tokens may be used.
 func (c *call) explainDelay(e *entry) {
-	if e.OnLimit != Delay || e.decision.Allowed || e.decision.RetryAfter == tb.Never {
+	if e.OnLimit != policy.Delay || e.decision.Allowed || e.decision.RetryAfter == tb.Never {
 		return
 	}
 	delay := e.decision.RetryAfter

@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
-	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 )
 
 // Check is `tb policy check`.
@@ -34,7 +34,7 @@ func (c *Check) Run(ctx context.Context, std cli.IO) error {
 
 // report prints the errors or warnings of a policy, and returns the number of errors.
 func report(w io.Writer, name string, data []byte) int {
-	policy, err := cli.ParsePolicy(data)
+	p, err := cli.ParsePolicy(data)
 	if err != nil {
 		problems := cli.Problems(err)
 		for _, p := range problems {
@@ -42,16 +42,16 @@ func report(w io.Writer, name string, data []byte) int {
 		}
 		return len(problems)
 	}
-	warnings := policy.Warnings()
+	warnings := p.Warnings()
 	for _, text := range warnings {
 		fmt.Fprintf(w, "%s: warning: %s\n", name, text)
 	}
-	fmt.Fprintf(w, "%s: %s, no errors, %s\n", name, count(rules(policy), "rule"),
+	fmt.Fprintf(w, "%s: %s, no errors, %s\n", name, count(rules(p), "rule"),
 		count(len(warnings), "warning"))
 	return 0
 }
 
-func rules(p *httplimit.Policy) (n int) {
+func rules(p *policy.Policy) (n int) {
 	for i := range p.Sets {
 		for range p.Sets[i].All() {
 			n++

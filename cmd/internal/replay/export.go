@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 )
 
 // isPrefix reports whether the path stands for all paths below it.
@@ -25,11 +25,11 @@ func nameOf(path string) string {
 
 // bundle returns the limits as a policy of several sets: see docs/policy.md.
 func bundle(plan []PathLimit) string {
-	var all httplimit.Policy
+	var all policy.Policy
 	for _, p := range plan {
 		rule := plan[0].Limit.Policy.Sets[0].Rules[0] // has the keys and the cost
 		rule.Name, rule.Limit = p.name, p.Limit.rate.limit(int(p.Limit.Burst))
-		set := httplimit.RuleSet{Name: p.name, Rules: []httplimit.Rule{rule}}
+		set := policy.RuleSet{Name: p.name, Rules: []policy.Rule{rule}}
 		if p.isPrefix() {
 			set.Selector.PathPrefix = p.Path
 		} else {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
-	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 )
 
 // fact is a part of a request that rules may look at and that a log may not have.
@@ -59,7 +59,7 @@ var methodFields = []string{
 }
 
 // newFacts returns the facts of a policy.
-func newFacts(p *httplimit.Policy) []*fact {
+func newFacts(p *policy.Policy) []*fact {
 	facts := []*fact{
 		{name: "method", fields: methodFields}, {name: "header:Host"}, {name: "path"},
 		{name: "query"}, {name: "ip:address"},
@@ -75,7 +75,7 @@ func newFacts(p *httplimit.Policy) []*fact {
 }
 
 // looksAt returns what a rule and its set look at, as keys.
-func looksAt(s httplimit.RuleSet, r *httplimit.Rule) []string {
+func looksAt(s policy.RuleSet, r *policy.Rule) []string {
 	keys := append(slices.Clone(r.Keys), r.Cost.Source, r.Tiers.By)
 	for key := range r.Match {
 		keys = append(keys, key)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
-	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 )
 
 func TestGroupsOfPaths(t *testing.T) {
@@ -168,7 +168,7 @@ func TestExports(t *testing.T) {
 // prefix counts the requests to all paths below it together.
 func TestNamesOfLimitsAreDistinct(t *testing.T) {
 	rep := Report{Suggestion: &Suggestion{}, Limit: &Limit{rate: mustRate(t, "5"), Burst: 9,
-		Policy: httplimit.Rules(httplimit.Rule{Keys: []string{"ip:address"}})}}
+		Policy: policy.Rules(policy.Rule{Keys: []string{"ip:address"}})}}
 	s := rep.Suggestion
 	for _, path := range []string{"/", "/api", "/api/", "/a.pi/", "/b", "/b-7", "/b/"} {
 		l := &Limit{rate: mustRate(t, "1"), Burst: 2}

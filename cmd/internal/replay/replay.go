@@ -6,7 +6,7 @@ import (
 	"net/netip"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
-	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 )
 
 // Options say what to do with the requests of a log: suggest a limit, or decide them by a policy or
@@ -25,7 +25,7 @@ type Options struct {
 	ByPath bool
 	Export string
 	// Policy is replayed instead of a limit, if it is not nil.
-	Policy *httplimit.Policy
+	Policy *policy.Policy
 
 	// Schema says what is known of the logs.
 	Schema accesslog.Schema

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
-	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 )
 
 // topKeys is how many keys a report has.
@@ -109,8 +109,8 @@ type Limit struct {
 	Uncounted bool   `json:"uncounted,omitempty"`
 	// Policy is a suggested limit as a policy, which tb-proxy takes as it is. It is left out if a
 	// policy cannot have the limit, for the reason in NoPolicy.
-	Policy   *httplimit.Policy `json:"policy,omitempty"`
-	NoPolicy string            `json:"no_policy,omitempty"`
+	Policy   *policy.Policy `json:"policy,omitempty"`
+	NoPolicy string         `json:"no_policy,omitempty"`
 
 	rate  Rate
 	index int // of its rate in a suggestion

@@ -12,12 +12,12 @@ import (
 	"strings"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
-	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 )
 
 // addPolicy adds the limit as a policy that tb-proxy accepts, or the reason why there is none.
 func (l *Limit) addPolicy(o *Options) {
-	rule := httplimit.Rule{Name: "suggested", Limit: l.rate.limit(int(l.Burst))}
+	rule := policy.Rule{Name: "suggested", Limit: l.rate.limit(int(l.Burst))}
 	for _, part := range o.Keys {
 		key, ok := policyKey(part, o.IPv6Prefix)
 		if !ok {
@@ -27,7 +27,7 @@ func (l *Limit) addPolicy(o *Options) {
 		rule.Keys = append(rule.Keys, key)
 	}
 	if slices.ContainsFunc(o.Keys, func(part string) bool { return part != "ip" }) {
-		rule.OnMissing = httplimit.Shared // as in a replay
+		rule.OnMissing = policy.Shared // as in a replay
 	}
 	if o.Cost.constant == 0 {
 		l.NoPolicy = "a policy would settle the cost after the response"
@@ -36,16 +36,16 @@ func (l *Limit) addPolicy(o *Options) {
 	if o.Cost.constant != 1 {
 		rule.Cost.Fixed = o.Cost.constant
 	}
-	policy := httplimit.Rules(rule)
-	if _, err := cli.ParsePolicy([]byte(policyText(policy))); err != nil {
+	p := policy.Rules(rule)
+	if _, err := cli.ParsePolicy([]byte(policyText(p))); err != nil {
 		l.NoPolicy = cli.Problems(err)[0]
 		return
 	}
-	l.Policy = policy
+	l.Policy = p
 }
 
 // policyText returns a policy as JSON.
-func policyText(p *httplimit.Policy) string {
+func policyText(p *policy.Policy) string {
 	text, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
 		panic(err) // a suggestion has no number that JSON has not

@@ -1,4 +1,4 @@
-package httplimit
+package policy
 
 import (
 	"slices"
@@ -6,17 +6,17 @@ import (
 )
 
 // Warnings returns what is valid in the policy, but lets clients past a limit, refuses all of them or
-// has no effect. Each warning begins with a path, as the errors of ParsePolicy do.
+// has no effect. Each warning begins with a path, as the errors of Parse do.
 func (p *Policy) Warnings() (texts []string) {
 	w := &warner{policy: p}
 	if p.UnverifiedJWT {
-		w.add("jwt", "is unverified: without a check of the signature a client may claim anything, "+
+		w.Add("jwt", "is unverified: without a check of the signature a client may claim anything, "+
 			"plan=enterprise included")
 	}
 	for i := range p.Sets {
 		w.set(&p.Sets[i], p.setPath(i))
 	}
-	for _, text := range w.problems {
+	for _, text := range w.Problems {
 		texts = append(texts, text.Error())
 	}
 	return texts
@@ -24,47 +24,47 @@ func (p *Policy) Warnings() (texts []string) {
 
 // warner collects warnings.
 type warner struct {
-	problems
+	Problems
 	policy *Policy
 }
 
-func (w *warner) set(s *RuleSet, path string) {
+func (w *warner) set(s *RuleSet, path Path) {
 	anyEnforced := false
 	for r := range s.all(path) {
 		anyEnforced = anyEnforced || s.enforces(r)
 	}
 	if !anyEnforced {
-		w.add(field(path, "rules"), "limit nothing, because all are shadow rules")
+		w.Add(path.Field("rules"), "limit nothing, because all are shadow rules")
 	}
 	bounded := w.policy.boundsElsewhere(s)
 	if anyEnforced && !bounded {
-		w.selector(&s.Selector, field(path, "selector"))
+		w.selector(&s.Selector, path.Field("selector"))
 	}
 	bounded = bounded || s.bounds()
 	for r, rulePath := range s.all(path) {
-		w.costs(r, field(rulePath, "algorithm_config"))
+		w.costs(r, rulePath.Field("algorithm_config"))
 		w.adaptive(s, r, rulePath)
 		if r.MaxDelay > 0 && r.OnLimit != Delay {
-			w.add(field(rulePath, "max_delay"), "has no effect without on_limit delay")
+			w.Add(rulePath.Field("max_delay"), "has no effect without on_limit delay")
 		}
 		if s.enforces(r) && !bounded {
 			w.invented(r, rulePath)
 		}
-		w.raised(s, r, field(rulePath, "match"))
+		w.raised(s, r, rulePath.Field("match"))
 		w.tiers(s, r, rulePath)
 	}
 }
 
 // selector warns of requests that a selector does not pick, although many servers take them for
 // requests that it does pick, so that no rule limits them.
-func (w *warner) selector(s *Selector, path string) {
+func (w *warner) selector(s *Selector, path Path) {
 	if exact := s.PathExact; exact != "" && exact != "/" {
-		w.add(field(path, "pathExact"), "does not pick other spellings that many servers take as the "+
+		w.Add(path.Field("pathExact"), "does not pick other spellings that many servers take as the "+
 			"same path, such as %q and %q, and no rule for all requests limits them",
 			strings.TrimRight(exact, "/")+"/", exact+";x")
 	}
 	if len(s.Hosts) > 0 {
-		w.add(field(path, "hosts"), "are chosen by the client: a request for another host is not "+
+		w.Add(path.Field("hosts"), "are chosen by the client: a request for another host is not "+
 			"limited, also if it reaches the same server")
 	}
 	has := func(method string) bool {
@@ -73,7 +73,7 @@ func (w *warner) selector(s *Selector, path string) {
 		})
 	}
 	if has("GET") && !has("HEAD") {
-		w.add(field(path, "methods"), "have GET but not HEAD, which servers answer with the same work")
+		w.Add(path.Field("methods"), "have GET but not HEAD, which servers answer with the same work")
 	}
 }
 

@@ -1,4 +1,4 @@
-package httplimit
+package policy
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 func TestByteOrderMarkIsSkipped(t *testing.T) {
 	const mark = "\ufeff"
 	mustParse(t, mark+jsonRules("", jsonRule("r", "[]", 1, "")))
-	_, err := ParsePolicy([]byte(mark + mark + jsonRules("", jsonRule("r", "[]", 1, ""))))
+	_, err := Parse([]byte(mark + mark + jsonRules("", jsonRule("r", "[]", 1, ""))))
 	if err == nil {
 		t.Error("two of them are accepted")
 	}
@@ -28,7 +28,7 @@ func TestMalformedJSON(t *testing.T) {
 		"{\"name\": \"\xff\"}":            "not valid UTF-8",
 		strings.Repeat(`{"a":`, 1_000_00): "line 1: invalid character '{' exceeded max depth",
 	} {
-		_, err := ParsePolicy([]byte(policy))
+		_, err := Parse([]byte(policy))
 		if err == nil || !strings.HasPrefix(err.Error(), "httplimit: policy: "+want) {
 			t.Errorf("%.20q: %v, want %s", policy, err, want)
 		}

@@ -1,4 +1,4 @@
-package httplimit
+package policy
 
 import (
 	"strconv"
@@ -6,13 +6,13 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// levels returns the rules that a rule stands for: itself, and a rule for each parent network that
+// Levels returns the rules that a rule stands for: itself, and a rule for each parent network that
 // its keys name. The bucket of a parent network has the limit of the network before it, times
 // parentFactor.
-func (r *Rule) levels() []Rule {
+func (r *Rule) Levels() []Rule {
 	levels := []Rule{*r}
 	for _, k := range r.Keys {
-		bits, ok := prefixesOf(k)
+		bits, ok := PrefixesOf(k)
 		if !ok || len(bits) < 2 {
 			continue
 		}
@@ -38,18 +38,18 @@ func times(l tb.Limit, n int) tb.Limit {
 }
 
 // checkParents checks what is said of parent networks in the keys of a rule at path.
-func (r *Rule) checkParents(path string, errs *problems) {
+func (r *Rule) checkParents(path Path, errs *Problems) {
 	first := -1
 	for i, k := range r.Keys {
-		if !isAddressKey(k) {
+		if !IsAddressKey(k) {
 			continue
 		}
-		keyPath := index(field(path, "limit_keys"), i)
-		if _, ok := prefixesOf(k); !ok {
-			errs.add(keyPath, "must be ip:address, with IPv6 prefixes from long to short if it has any, "+
+		keyPath := path.Field("limit_keys").Index(i)
+		if _, ok := PrefixesOf(k); !ok {
+			errs.Add(keyPath, "must be ip:address, with IPv6 prefixes from long to short if it has any, "+
 				"such as ip:address/64,/56,/48 (got %q)", k)
 		} else if first >= 0 && r.Keys[first] != k {
-			errs.add(keyPath, "must be the only ip:address (got %q and %q)", r.Keys[first], k)
+			errs.Add(keyPath, "must be the only ip:address (got %q and %q)", r.Keys[first], k)
 		} else {
 			first = i
 		}
@@ -57,9 +57,9 @@ func (r *Rule) checkParents(path string, errs *problems) {
 	if r.Limit.Validate() != nil {
 		return
 	}
-	for _, parent := range r.levels()[1:] {
+	for _, parent := range r.Levels()[1:] {
 		if parent.Limit.Validate() != nil {
-			errs.add(field(path, "limit_keys"), "have a parent with too high a limit: %s has "+
+			errs.Add(path.Field("limit_keys"), "have a parent with too high a limit: %s has "+
 				"%d times the tokens of the one before it", parent.Name, parentFactor)
 			return
 		}

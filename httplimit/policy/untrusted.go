@@ -1,4 +1,4 @@
-package httplimit
+package policy
 
 import (
 	"slices"
@@ -8,24 +8,24 @@ import (
 )
 
 // invented warns of the first key with a value that a client can choose.
-func (w *warner) invented(r *Rule, path string) {
+func (w *warner) invented(r *Rule, path Path) {
 	const why = "is chosen by the client, which can send another value each time or none: " +
 		"without a rule for ip:address or [] beside it, such a client has no limit"
 	for i, k := range r.Keys {
-		keyPath := index(field(path, "limit_keys"), i)
+		keyPath := path.Field("limit_keys").Index(i)
 		if isNarrow(k) {
-			w.add(keyPath, "is chosen by the client, which usually has a whole /64 of IPv6: without a "+
+			w.Add(keyPath, "is chosen by the client, which usually has a whole /64 of IPv6: without a "+
 				"rule for ip:address or [] beside it, such a client has no limit (got %q)", k)
 			return
 		}
 		if w.isInvented(k) {
-			w.add(keyPath, why)
+			w.Add(keyPath, why)
 			return
 		}
 	}
 	for k := range r.sortedMatch() {
 		if w.isInvented(k) {
-			w.add(field(field(path, "match"), k), why)
+			w.Add(path.Field("match").Field(k), why)
 			return
 		}
 	}
@@ -33,20 +33,20 @@ func (w *warner) invented(r *Rule, path string) {
 
 // raised warns of a match with which a client chooses a limit above the one that its ladder has for
 // all requests.
-func (w *warner) raised(s *RuleSet, r *Rule, path string) {
+func (w *warner) raised(s *RuleSet, r *Rule, path Path) {
 	if s.Evaluation != Ladders || !s.enforces(r) {
 		return
 	}
-	keys := slices.Sorted(slices.Values(canonicals(r.Keys)))
+	keys := slices.Sorted(slices.Values(CanonicalKeys(r.Keys)))
 	for i := range s.Rules {
 		b := &s.Rules[i]
 		if !s.alwaysApplies(*b) || !isAbove(r.Limit, b.Limit) ||
-			!slices.Equal(keys, slices.Sorted(slices.Values(canonicals(b.Keys)))) {
+			!slices.Equal(keys, slices.Sorted(slices.Values(CanonicalKeys(b.Keys)))) {
 			continue
 		}
 		for k := range r.sortedMatch() {
 			if w.isInvented(k) {
-				w.add(field(path, k), "is chosen by the client, which so has this limit instead of the "+
+				w.Add(path.Field(k), "is chosen by the client, which so has this limit instead of the "+
 					"lower one of %s", b.Name)
 				return
 			}
@@ -55,13 +55,13 @@ func (w *warner) raised(s *RuleSet, r *Rule, path string) {
 }
 
 // tiers warns of a key with which a client chooses a limit above the limit of the rule.
-func (w *warner) tiers(s *RuleSet, r *Rule, path string) {
+func (w *warner) tiers(s *RuleSet, r *Rule, path Path) {
 	if !s.enforces(r) || !w.isInvented(r.Tiers.By) {
 		return
 	}
-	for _, name := range r.Tiers.names() {
+	for _, name := range r.Tiers.Names() {
 		if isAbove(r.Tiers.Limits[name], r.Limit) {
-			w.add(field(field(field(path, "algorithm_config"), "tiers"), "by"),
+			w.Add(path.Field("algorithm_config").Field("tiers").Field("by"),
 				"is chosen by the client, which so has the limit of %s instead of the lower one of the rule",
 				name)
 			return

@@ -1,4 +1,4 @@
-package httplimit
+package policy
 
 import (
 	"encoding/json"
@@ -11,8 +11,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// MarshalJSON returns a document in the format of docs/policy.md, of which ParsePolicy makes the
-// same policy. It writes what the policy says, valid or not: ParsePolicy checks the document. A
+// MarshalJSON returns a document in the format of docs/policy.md, of which Parse makes the
+// same policy. It writes what the policy says, valid or not: Parse checks the document. A
 // rate that is neither a decimal number nor the simplest fraction of one is written as a number
 // that is nearly the same, and a text that is not UTF-8 as encoding/json writes it.
 func (p Policy) MarshalJSON() ([]byte, error) {
@@ -31,9 +31,9 @@ func (p Policy) MarshalJSON() ([]byte, error) {
 	return json.Marshal(append(d, member{"policies", sets}))
 }
 
-// UnmarshalJSON is ParsePolicy.
+// UnmarshalJSON is Parse.
 func (p *Policy) UnmarshalJSON(data []byte) error {
-	parsed, err := ParsePolicy(data)
+	parsed, err := Parse(data)
 	if err == nil {
 		*p = *parsed
 	}

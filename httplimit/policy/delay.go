@@ -1,10 +1,8 @@
-package httplimit
+package policy
 
 import (
 	"math"
 	"time"
-
-	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // OnLimit says what a rule does with a request for which its bucket has too few tokens.
@@ -19,9 +17,6 @@ const (
 	// a request that would wait for longer than MaxDelay, or for which the bucket cannot lend.
 	Delay
 )
-
-// DefaultMaxWaiting is how many requests may wait at the same time if Policy.MaxWaiting is 0.
-const DefaultMaxWaiting = 1000
 
 // mostWaiting is the largest Policy.MaxWaiting.
 const mostWaiting = 1 << 20
@@ -53,31 +48,21 @@ func (o *object) duration(name string) time.Duration {
 }
 
 // checkDelay checks what a rule at path does at its limit.
-func (r *Rule) checkDelay(path string, errs *problems) {
+func (r *Rule) checkDelay(path Path, errs *Problems) {
 	if r.OnLimit < Refuse || r.OnLimit > Delay {
-		errs.add(field(path, "on_limit"), "is %d, want Refuse or Delay", r.OnLimit)
+		errs.Add(path.Field("on_limit"), "is %d, want Refuse or Delay", r.OnLimit)
 	}
 	switch {
 	case r.MaxDelay == 0 && r.OnLimit == Delay:
-		errs.add(field(path, "max_delay"), "is missing, because on_limit is delay")
+		errs.Add(path.Field("max_delay"), "is missing, because on_limit is delay")
 	case r.MaxDelay < 0 && r.MaxDelay != unreadDelay:
-		errs.add(field(path, "max_delay"), "must be > 0 (got %v)", r.MaxDelay)
+		errs.Add(path.Field("max_delay"), "must be > 0 (got %v)", r.MaxDelay)
 	}
 }
 
 // checkWaiting checks the bound of the requests that wait.
-func (p *Policy) checkWaiting(errs *problems) {
+func (p *Policy) checkWaiting(errs *Problems) {
 	if p.MaxWaiting < 0 || p.MaxWaiting > mostWaiting {
-		errs.add("max_waiting", "must be a whole number, 1 to %d (got %d)", mostWaiting, p.MaxWaiting)
+		errs.Add("max_waiting", "must be a whole number, 1 to %d (got %d)", mostWaiting, p.MaxWaiting)
 	}
-}
-
-// supplyTime returns how long the rate takes to supply tokens, to the nearest nanosecond, so
-// that 0.3/0.1 is 3 s and not a little more. It is tb.Never if no Duration can hold it.
-func supplyTime(l tb.Limit, tokens float64) time.Duration {
-	ns := math.Round(tokens / float64(l.Tokens) * float64(l.Per))
-	if ns >= float64(tb.Never) {
-		return tb.Never
-	}
-	return time.Duration(ns)
 }

@@ -1,4 +1,4 @@
-package httplimit
+package policy
 
 import (
 	"encoding/json"
@@ -13,7 +13,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// roundTrip returns the document of p, and requires that ParsePolicy makes p of it.
+// roundTrip returns the document of p, and requires that Parse makes p of it.
 func roundTrip(t *testing.T, p *Policy) string {
 	t.Helper()
 	data, err := json.Marshal(p)
@@ -73,7 +73,7 @@ func plain(p *Policy) Policy {
 
 func TestMarshalPolicyOfEveryDocument(t *testing.T) {
 	documents := append([]string{}, fairvisorExamples...)
-	page, err := os.ReadFile("../docs/policy.md")
+	page, err := os.ReadFile("../../docs/policy.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestMarshalPolicyOfEveryDocument(t *testing.T) {
 		t.Errorf("%d documents in docs/policy.md", len(blocks))
 	}
 	for _, document := range documents {
-		p, err := ParsePolicy([]byte(document))
+		p, err := Parse([]byte(document))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func TestMarshalPolicyWithAnyFraction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := ParsePolicy(data)
+	p, err := Parse(data)
 	if err != nil {
 		t.Fatal(err)
 	}

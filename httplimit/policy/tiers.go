@@ -1,4 +1,4 @@
-package httplimit
+package policy
 
 import (
 	"maps"
@@ -22,30 +22,31 @@ type Tiers struct {
 // maxTiers is the most tiers of a rule. One more has the limit of the rule itself.
 const maxTiers = cas.MaxTiers - 1
 
-func (t *Tiers) names() []string { return slices.Sorted(maps.Keys(t.Limits)) }
+// Names returns the names of the tiers in order.
+func (t *Tiers) Names() []string { return slices.Sorted(maps.Keys(t.Limits)) }
 
 // check returns what is wrong with the tiers of a rule at path.
-func (r *Rule) checkTiers(path string, errs *problems) {
-	t, path := &r.Tiers, field(field(path, "algorithm_config"), "tiers")
+func (r *Rule) checkTiers(path Path, errs *Problems) {
+	t, path := &r.Tiers, path.Field("algorithm_config").Field("tiers")
 	if t.By == "" && len(t.Limits) == 0 {
 		return
 	}
-	checkKey(t.By, field(path, "by"), map[string]bool{}, errs)
+	checkKey(t.By, path.Field("by"), map[string]bool{}, errs)
 	switch {
-	case isAddressKey(t.By):
-		errs.add(field(path, "by"), "must not be ip:address")
-	case len(r.levels()) > 1:
-		errs.add(path, "have no meaning for a key with parent networks")
+	case IsAddressKey(t.By):
+		errs.Add(path.Field("by"), "must not be ip:address")
+	case len(r.Levels()) > 1:
+		errs.Add(path, "have no meaning for a key with parent networks")
 	case len(t.Limits) == 0 || len(t.Limits) > maxTiers:
-		errs.add(field(path, "limits"), "must have 1 to %d tiers (got %d)", maxTiers, len(t.Limits))
+		errs.Add(path.Field("limits"), "must have 1 to %d tiers (got %d)", maxTiers, len(t.Limits))
 	}
-	for _, name := range t.names() {
+	for _, name := range t.Names() {
 		limit := t.Limits[name]
 		if err := limit.Validate(); err != nil && limit != unreadLimit {
-			errs.add(field(field(path, "limits"), name), "is not valid: %v", err)
+			errs.Add(path.Field("limits").Field(name), "is not valid: %v", err)
 		}
 		if name == "" {
-			errs.add(field(path, "limits"), "must not have the name \"\", because an empty value "+
+			errs.Add(path.Field("limits"), "must not have the name \"\", because an empty value "+
 				"counts as missing")
 		}
 	}

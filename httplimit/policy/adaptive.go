@@ -1,4 +1,4 @@
-package httplimit
+package policy
 
 import (
 	"errors"
@@ -12,10 +12,10 @@ import (
 // of Rule.Limit, which must be between Min and Max, is the first one. The burst stays. The zero
 // value is a fixed rate.
 //
-// The rate adapts to the responses that pass through Middleware or Settlement.Writer. Decide sees
-// none, so after Decide the rate stays as it is. The latency of a request is the time from its
-// grant to the header of its response, because the time that a body takes also depends on its
-// length and on the client. A response with status 429, 502, 503 or 504 is a failure.
+// The rate adapts to the responses that pass through Middleware or Settlement.Writer of httplimit.
+// Decide sees none, so after Decide the rate stays as it is. The latency of a request is the time
+// from its grant to the header of its response, because the time that a body takes also depends on
+// its length and on the client. A response with status 429, 502, 503 or 504 is a failure.
 //
 // A shadow rule keeps its rate, because its decisions do not change the load of the downstream. A
 // rule that delays cannot be adaptive: its requests would wait for as long as an old rate demands,
@@ -43,49 +43,54 @@ func (o *object) adaptive() (a Adaptive) {
 	return a
 }
 
-// adapts reports whether the rate of the rule changes.
-func (r *Rule) adapts() bool { return r.Adaptive != Adaptive{} && !r.Shadow }
-
-func (r *Rule) startRate() float64 { return float64(r.Limit.Tokens) / r.Limit.Per.Seconds() }
+// AdaptConfig returns the configuration of the controller of the rule's rate, on no clock yet.
+func (r *Rule) AdaptConfig() adapt.Config {
+	return adapt.Config{
+		Capacity: r.Limit.Capacity, Min: r.Adaptive.Min, Max: r.Adaptive.Max,
+		Start: float64(r.Limit.Tokens) / r.Limit.Per.Seconds(), TargetP99: r.Adaptive.TargetP99,
+	}
+}
 
 // checkAdaptive checks the range of a rule at path.
-func (r *Rule) checkAdaptive(path string, errs *problems) {
+func (r *Rule) checkAdaptive(path Path, errs *Problems) {
 	a := r.Adaptive
 	if a == (Adaptive{}) || a == unreadAdaptive || r.Limit.Validate() != nil {
 		return
 	}
-	config := field(path, "algorithm_config")
-	path = field(config, "adaptive")
+	config := path.Field("algorithm_config")
+	path = config.Field("adaptive")
 	if len(r.Tiers.Limits) > 0 {
-		errs.add(path, "must not be in a rule with tiers")
+		errs.Add(path, "must not be in a rule with tiers")
 	}
 	if r.OnLimit == Delay {
-		errs.add(path, "must not be in a rule with on_limit delay, because requests that wait have "+
+		errs.Add(path, "must not be in a rule with on_limit delay, because requests that wait have "+
 			"delays of an old rate")
 	}
-	if len(r.levels()) > 1 {
-		errs.add(path, "must not be in a rule with a key that has parent networks")
+	if len(r.Levels()) > 1 {
+		errs.Add(path, "must not be in a rule with a key that has parent networks")
 	}
-	c := adapt.Config{Capacity: r.Limit.Capacity, Min: a.Min, Max: a.Max, TargetP99: a.TargetP99}
+	c := r.AdaptConfig()
+	rate := c.Start
+	c.Start = 0 // the document has another name for it
 	var bad *tb.ConfigError
 	if errors.As(c.Validate(), &bad) {
 		name := map[string]string{"Min": "min", "Max": "max", "TargetP99": "target_p99"}[bad.Field]
 		if name != "" {
-			path = field(path, name)
+			path = path.Field(name)
 		}
-		errs.add(path, "must be %s (got %v)", bad.Range, bad.Value)
+		errs.Add(path, "must be %s (got %v)", bad.Range, bad.Value)
 		return
 	}
-	if rate := r.startRate(); !(rate >= a.Min && rate <= a.Max) {
-		errs.add(field(config, "tokens_per_second"), "must be between min and max of adaptive, "+
+	if !(rate >= a.Min && rate <= a.Max) {
+		errs.Add(config.Field("tokens_per_second"), "must be between min and max of adaptive, "+
 			"because it is the first rate (got %v, want %v to %v)", rate, a.Min, a.Max)
 	}
 }
 
 // adaptive warns of a rate that adapts for many clients at once.
-func (w *warner) adaptive(s *RuleSet, r *Rule, path string) {
+func (w *warner) adaptive(s *RuleSet, r *Rule, path Path) {
 	if r.Adaptive != (Adaptive{}) && s.enforces(r) && len(r.Keys) > 0 {
-		w.add(field(field(path, "algorithm_config"), "adaptive"), "changes the rate of all keys "+
+		w.Add(path.Field("algorithm_config").Field("adaptive"), "changes the rate of all keys "+
 			"together, so the downstream gets up to max from each key: a rule without limit_keys bounds "+
 			"the sum")
 	}

@@ -1,4 +1,4 @@
-package httplimit
+package policy
 
 import (
 	"bytes"
@@ -17,13 +17,13 @@ import (
 // every error with its path, and accepts neither unknown nor repeated fields.
 type reader struct {
 	dec  *json.Decoder
-	errs problems
+	errs Problems
 }
 
 // object is a JSON object whose fields are taken one after the other.
 type object struct {
 	*reader
-	path   string
+	path   Path
 	names  []string // in the order of the file
 	values map[string]any
 }
@@ -56,14 +56,14 @@ func (r *reader) token() json.Token {
 }
 
 // readValue reads the next value: an *object, a []any or what json.Decoder.Token returns.
-func (r *reader) readValue(path string) any {
+func (r *reader) readValue(path Path) any {
 	switch t := r.token(); t {
 	case json.Delim('{'):
 		return r.readObject(path)
 	case json.Delim('['):
 		list := []any{}
 		for r.dec.More() {
-			list = append(list, r.readValue(index(path, len(list))))
+			list = append(list, r.readValue(path.Index(len(list))))
 		}
 		r.token()
 		return list
@@ -72,13 +72,13 @@ func (r *reader) readValue(path string) any {
 	}
 }
 
-func (r *reader) readObject(path string) *object {
+func (r *reader) readObject(path Path) *object {
 	o := &object{reader: r, path: path, values: map[string]any{}}
 	for r.dec.More() {
 		name, _ := r.token().(string)
-		v := r.readValue(field(path, name))
+		v := r.readValue(path.Field(name))
 		if o.has(name) {
-			r.errs.add(field(path, name), "is there more than once")
+			r.errs.Add(path.Field(name), "is there more than once")
 			continue
 		}
 		o.names, o.values[name] = append(o.names, name), v
@@ -118,7 +118,7 @@ func take[T any](o *object, name, want string) (v T, ok bool) {
 }
 
 func (o *object) add(name, format string, args ...any) {
-	o.errs.add(field(o.path, name), format, args...)
+	o.errs.Add(o.path.Field(name), format, args...)
 }
 
 func (o *object) require(name string) {
@@ -171,7 +171,7 @@ func elements[T any](o *object, name, want string, f func(i int, v T, ok bool)) 
 	for i, raw := range list {
 		v, ok := raw.(T)
 		if !ok {
-			o.errs.add(index(field(o.path, name), i), "must be %s (got %s)", want, kindOf(raw))
+			o.errs.Add(o.path.Field(name).Index(i), "must be %s (got %s)", want, kindOf(raw))
 		}
 		f(i, v, ok)
 	}

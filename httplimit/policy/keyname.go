@@ -1,4 +1,4 @@
-package httplimit
+package policy
 
 import (
 	"slices"
@@ -14,9 +14,9 @@ const (
 	parentFactor = 4
 )
 
-// prefixesOf returns the lengths of the IPv6 prefixes in a key such as ip:address/64,/56,/48. It
+// PrefixesOf returns the lengths of the IPv6 prefixes in a key such as ip:address/64,/56,/48. It
 // returns none for ip:address, and reports false if the key is neither.
-func prefixesOf(key string) (bits []int, ok bool) {
+func PrefixesOf(key string) (bits []int, ok bool) {
 	list, hasPrefixes := strings.CutPrefix(key, addressKey+"/")
 	if !hasPrefixes {
 		return nil, key == addressKey
@@ -35,50 +35,57 @@ func prefixesOf(key string) (bits []int, ok bool) {
 	return bits, true
 }
 
-// isAddressKey reports whether a key is ip:address with or without prefixes, valid or not.
-func isAddressKey(key string) bool {
+// IsAddressKey reports whether a key is ip:address with or without prefixes, valid or not.
+func IsAddressKey(key string) bool {
 	return key == addressKey || strings.HasPrefix(key, addressKey+"/")
 }
 
-// canonical returns the same spelling for all spellings of a key. Upper and lower case are the
+// CanonicalKey returns the same spelling for all spellings of a key. Upper and lower case are the
 // same in the names of header fields, and nowhere else.
-func canonical(key string) string {
+func CanonicalKey(key string) string {
 	if name, ok := strings.CutPrefix(key, "header:"); ok {
 		return "header:" + strings.ToLower(name)
 	}
 	return key
 }
 
-// canonicals returns the canonical spelling of each key.
-func canonicals(keys []string) []string {
+// CanonicalKeys returns the canonical spelling of each key.
+func CanonicalKeys(keys []string) []string {
 	keys = slices.Clone(keys)
 	for i, k := range keys {
-		keys[i] = canonical(k)
+		keys[i] = CanonicalKey(k)
 	}
 	return keys
 }
 
-func isNotAddressKey(k string) bool { return !isAddressKey(k) }
+func isNotAddressKey(k string) bool { return !IsAddressKey(k) }
 
 // isNarrow reports whether a key is the address and each client has many: a client usually has a
 // whole /64 of IPv6.
 func isNarrow(key string) bool {
-	bits, _ := prefixesOf(key)
+	bits, _ := PrefixesOf(key)
 	return len(bits) > 0 && bits[len(bits)-1] > 64
 }
 
-func checkKey(key, path string, seen map[string]bool, errs *problems) {
+// IsOtherKey reports whether only an extractor of the application can read a key: it is printable
+// ASCII, and neither ip:address nor a header field, a query parameter or a claim.
+func IsOtherKey(key string) bool {
+	kind, _, _ := strings.Cut(key, ":")
+	return key != "" && printable(key) && !IsAddressKey(key) && !slices.Contains(sourceKinds, kind)
+}
+
+func checkKey(key string, path Path, seen map[string]bool, errs *Problems) {
 	kind, name, _ := strings.Cut(key, ":")
 	if key == "" || !printable(key) {
-		errs.add(path, "must be printable ASCII and not empty (got %q)", key)
+		errs.Add(path, "must be printable ASCII and not empty (got %q)", key)
 	}
 	if slices.Contains(sourceKinds, kind) && !partName.MatchString(name) {
-		errs.add(path, "must be %s:<name>, with a name of A-Z a-z 0-9 _ - (got %q)", kind, key)
+		errs.Add(path, "must be %s:<name>, with a name of A-Z a-z 0-9 _ - (got %q)", kind, key)
 	}
-	if seen[canonical(key)] {
-		errs.add(path, "must be unique (got %q again)", key)
+	if seen[CanonicalKey(key)] {
+		errs.Add(path, "must be unique (got %q again)", key)
 	}
-	seen[canonical(key)] = true
+	seen[CanonicalKey(key)] = true
 }
 
 func printable(s string) bool {

@@ -1,4 +1,4 @@
-package httplimit
+package policy
 
 import (
 	"cmp"
@@ -7,8 +7,8 @@ import (
 
 func (c *Cost) isFixed() bool { return c.Source == "" || c.Source == "fixed" }
 
-// fallback returns the cost of a request that does not state one.
-func (c *Cost) fallback() float64 {
+// Fallback returns the cost of a request that does not state one.
+func (c *Cost) Fallback() float64 {
 	if c.isFixed() {
 		return cmp.Or(c.Fixed, 1)
 	}
@@ -20,10 +20,10 @@ func (c *Cost) fallback() float64 {
 type Cost struct {
 	// Source is "" or "fixed", or where the cost is: "header:<name>" or "query:<name>" of the
 	// request, or "response:header:<name>", "response:bytes" or "response:usage", which needs
-	// WithUsage.
+	// httplimit.WithUsage.
 	//
 	// If the cost is in the response, the request takes Default, which is an estimate. The rule
-	// is settled after the response: see Settlement.
+	// is settled after the response: see httplimit.Settlement.
 	Source string
 	Fixed  float64 // if Source is fixed; 0 means 1
 	// Default is the cost if the request or the response has no decimal number there; 0 means 1.
@@ -46,13 +46,13 @@ const (
 	maxCost = 1e17
 )
 
-func (c *Cost) check(path string, errs *problems) {
-	kind, _ := c.source()
+func (c *Cost) check(path Path, errs *Problems) {
+	kind, _ := c.Kind()
 	if kind == "" {
-		errs.add(field(path, "cost_source"), wantCostSource, c.Source)
+		errs.Add(path.Field("cost_source"), wantCostSource, c.Source)
 	}
-	if c.HideHeader && kind != responseHeader {
-		errs.add(field(path, "hide_cost_header"), "has no effect without a cost_source of "+
+	if c.HideHeader && kind != ResponseHeader {
+		errs.Add(path.Field("hide_cost_header"), "has no effect without a cost_source of "+
 			"response:header:<name>")
 	}
 	costs := []struct {
@@ -66,28 +66,28 @@ func (c *Cost) check(path string, errs *problems) {
 	}
 	for _, f := range costs {
 		if f.value != 0 && !(f.value >= minCost && f.value <= maxCost) { // NaN fails
-			errs.add(field(path, f.name), "must be %g to %g (got %v)", minCost, maxCost, f.value)
+			errs.Add(path.Field(f.name), "must be %g to %g (got %v)", minCost, maxCost, f.value)
 		}
 	}
 	if c.Max > 0 && c.Min > c.Max {
-		errs.add(field(path, "min_cost"), "must be <= max_cost (got %v, want <= %v)", c.Min, c.Max)
+		errs.Add(path.Field("min_cost"), "must be <= max_cost (got %v, want <= %v)", c.Min, c.Max)
 	}
 }
 
 // costs warns of a rule at path that refuses every request, or whose costs a client chooses.
-func (w *warner) costs(r *Rule, path string) {
+func (w *warner) costs(r *Rule, path Path) {
 	c, burst := r.Cost, float64(r.Limit.Capacity)
-	inResponse := c.inResponse()
+	inResponse := c.InResponse()
 	switch {
-	case c.fallback() > burst && c.isFixed():
-		w.add(field(path, "fixed_cost"), "is above burst, so the rule refuses every request")
-	case c.fallback() > burst && inResponse:
-		w.add(field(path, "default_cost"), "is above burst, so the rule refuses every request")
-	case c.fallback() > burst:
-		w.add(field(path, "default_cost"), "is above burst, so the rule refuses every request without "+
+	case c.Fallback() > burst && c.isFixed():
+		w.Add(path.Field("fixed_cost"), "is above burst, so the rule refuses every request")
+	case c.Fallback() > burst && inResponse:
+		w.Add(path.Field("default_cost"), "is above burst, so the rule refuses every request")
+	case c.Fallback() > burst:
+		w.Add(path.Field("default_cost"), "is above burst, so the rule refuses every request without "+
 			"a valid cost")
 	case inResponse && c.Default == 0:
-		w.add(field(path, "default_cost"), "is not set, so a request takes 1 token until its response "+
+		w.Add(path.Field("default_cost"), "is not set, so a request takes 1 token until its response "+
 			"has ended: set it to the cost of a usual response")
 	}
 	if c.isFixed() || inResponse {
@@ -95,34 +95,34 @@ func (w *warner) costs(r *Rule, path string) {
 	}
 	switch {
 	case c.Min > burst:
-		w.add(field(path, "min_cost"), "is above burst, so the rule refuses every request with a cost")
-	case c.fallback() < c.Min:
-		w.add(field(path, "default_cost"), "is below min_cost (%v < %v), so a request without a valid "+
-			"cost is cheaper than any other", c.fallback(), c.Min)
+		w.Add(path.Field("min_cost"), "is above burst, so the rule refuses every request with a cost")
+	case c.Fallback() < c.Min:
+		w.Add(path.Field("default_cost"), "is below min_cost (%v < %v), so a request without a valid "+
+			"cost is cheaper than any other", c.Fallback(), c.Min)
 	}
 	if c.Min == 0 || c.Max == 0 {
-		w.add(field(path, "cost_source"), "lets clients choose how many tokens a "+
+		w.Add(path.Field("cost_source"), "lets clients choose how many tokens a "+
 			"request takes: set both min_cost and max_cost")
 	}
 }
 
-// The kinds of sources in the response.
+// The kinds of sources in the response: see Cost.Kind.
 const (
-	responseHeader = "response:header"
-	responseBytes  = "response:bytes"
-	responseUsage  = "response:usage"
+	ResponseHeader = "response:header"
+	ResponseBytes  = "response:bytes"
+	ResponseUsage  = "response:usage"
 )
 
-// source returns the kind of Source, and the name of the field or parameter that it names. The kind
-// is "" if Source is not valid.
-func (c *Cost) source() (kind, name string) {
+// Kind returns the kind of Source, which is fixed, header, query or one of the kinds in the
+// response, and the name of the field or parameter. The kind is "" if Source is not valid.
+func (c *Cost) Kind() (kind, name string) {
 	switch c.Source {
 	case "":
 		return "fixed", ""
-	case "fixed", responseBytes, responseUsage:
+	case "fixed", ResponseBytes, ResponseUsage:
 		return c.Source, ""
 	}
-	for _, kind := range []string{"header", "query", responseHeader} {
+	for _, kind := range []string{"header", "query", ResponseHeader} {
 		name, ok := strings.CutPrefix(c.Source, kind+":")
 		if ok && partName.MatchString(name) {
 			return kind, name
@@ -131,4 +131,5 @@ func (c *Cost) source() (kind, name string) {
 	return "", ""
 }
 
-func (c *Cost) inResponse() bool { return strings.HasPrefix(c.Source, "response:") }
+// InResponse reports whether the cost is in the response.
+func (c *Cost) InResponse() bool { return strings.HasPrefix(c.Source, "response:") }

@@ -1,4 +1,4 @@
-package httplimit
+package policy
 
 import (
 	"encoding/json"
@@ -20,18 +20,18 @@ var (
 	actions       = []string{"refuse", "delay"}
 )
 
-// ParsePolicy reads a policy in the format of docs/policy.md: one rule, rules, or a bundle. The
+// Parse reads a policy in the format of docs/policy.md: one rule, rules, or a bundle. The
 // error joins everything that is wrong, each with its path, as in
 //
 //	rules[1].algorithm_config.burst must be >= tokens_per_second (got 5, want >= 10)
 //
-// It does not check that every key has an extractor: ParsePolicyFor and New do. Policy.Warnings
-// returns what is valid and probably not meant.
-func ParsePolicy(data []byte) (*Policy, error) {
-	return parsePolicy(data, func(p *Policy) problems { return p.check() })
-}
+// It does not check that every key has an extractor: httplimit.ParsePolicyFor and httplimit.New do.
+// Policy.Warnings returns what is valid and probably not meant.
+func Parse(data []byte) (*Policy, error) { return ParseWith(data, (*Policy).Check) }
 
-func parsePolicy(data []byte, check func(*Policy) problems) (*Policy, error) {
+// ParseWith is Parse with a check that finds more than Policy.Check does. The check gets what could
+// be read of the policy. Policy.Check is not called.
+func ParseWith(data []byte, check func(*Policy) Problems) (*Policy, error) {
 	r := &reader{}
 	o, err := r.document(data)
 	if err != nil {
@@ -68,7 +68,7 @@ func (o *object) policy() *Policy {
 	o.objects("policies", func(e *object) {
 		id := e.text("id")
 		e.require("spec")
-		s := RuleSet{path: field(e.path, "spec")}
+		s := RuleSet{path: e.path.Field("spec")}
 		e.object("spec", func(spec *object) { s = spec.set() })
 		s.Name = id
 		p.Sets = append(p.Sets, s)

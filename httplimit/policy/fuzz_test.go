@@ -1,0 +1,30 @@
+package policy
+
+import (
+	"strings"
+	"testing"
+)
+
+// FuzzParse parses any document. A policy that is accepted has a document, of which Parse makes the
+// same policy.
+func FuzzParse(f *testing.F) {
+	for _, policy := range fairvisorExamples {
+		f.Add([]byte(policy))
+	}
+	f.Add([]byte(jsonRules(`"evaluation": "first_match", "jwt": "unverified", "mode": "shadow"`,
+		jsonRule("a", `["jwt:sub", "query:q"]`, 1<<30,
+			`"on_missing": "shared", "match": {"header:x": 1}`))))
+	f.Add([]byte(`{"policies": [{"id": "a", "spec": {"selector": {"hosts": ["a"]}, "rules": []}}]}`))
+	f.Add([]byte(oneRule(`["header:k"]`,
+		`"rps": 1e-9, "burst": 1, "cost_source": "header:w", "min_cost": 1e16`)))
+	f.Add([]byte(`{"rules": [{"rules": 1e9999}, null]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := Parse(data)
+		switch {
+		case err == nil:
+			roundTrip(t, p)
+		case p != nil || !strings.HasPrefix(err.Error(), "httplimit: "):
+			t.Fatalf("%v %v", p, err)
+		}
+	})
+}
