@@ -61,6 +61,7 @@ package ratelimit
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -129,8 +130,17 @@ func PerSecond(capacity int, refillPerSec float64) (Limit, error) {
 
 // AllowAll takes the costs of all charges now, or takes nothing, as in AllowAll(&user, &tenant). It
 // returns the decision that matters most: of a refusal the one with the longest RetryAfter, and of
-// a grant the one with the fewest tokens left. Limiters with a clock of their own need TakeAll.
+// a grant the one with the fewest tokens left. A charge whose limiter was made WithClock needs
+// TakeAll: AllowAll takes nothing, and returns a *ConfigError that names it.
 func AllowAll(charges ...Charge) (Decision, error) {
+	for i, c := range charges {
+		if c, ok := c.(interface{ HasClock() bool }); ok && c.HasClock() {
+			return Decision{}, &ConfigError{
+				Field: fmt.Sprintf("charges[%d]", i), Value: "a charge of a limiter made WithClock",
+				Range: "charges by time.Now(): TakeAll has a time",
+			}
+		}
+	}
 	var few [4]Decision
 	decisions, allowed, err := tb.TakeAll(time.Now(), charges, few[:0])
 	if err != nil || len(decisions) == 0 {
@@ -144,8 +154,10 @@ func AllowAll(charges ...Charge) (Decision, error) {
 	}), nil
 }
 
-// TakeAll takes the costs of all charges at t, usually time.Now(), or takes nothing. It returns the
-// decision of each charge, in buf if its capacity suffices: see tb.TakeAll.
+// TakeAll takes the costs of all charges at t, or takes nothing. It returns the decision of each
+// charge, in buf if its capacity suffices: see tb.TakeAll. t must be a reading of the clock of each
+// limiter: time.Now(), unless WithClock sets another. TakeAll cannot check it. A bucket keeps a
+// time that is ahead of its clock, and is refilled only from then on.
 func TakeAll(
 	t time.Time, charges []Charge, buf []Decision,
 ) (decisions []Decision, allowed bool, err error) {

@@ -2,6 +2,8 @@ package ratelimit_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
 	"net/netip"
 	"os/exec"
@@ -13,6 +15,7 @@ import (
 	"github.com/seed-181794aa/ratelimit"
 	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/cas"
+	"github.com/seed-181794aa/ratelimit/tb/mutex"
 	"github.com/seed-181794aa/ratelimit/tb/tbtest"
 )
 
@@ -121,6 +124,45 @@ func TestAllowAll(t *testing.T) {
 	}
 	if d, err := ratelimit.AllowAll(); err != nil || !d.Allowed {
 		t.Errorf("AllowAll without charges returned %+v, %v", d, err)
+	}
+}
+
+// A reading of time.Now would be years from the clock of the limiter. AllowAll names the charge,
+// and takes nothing. An inert charge comes with its own error, whatever the clock is.
+func TestAllowAllNeedsTheClockOfTheProcess(t *testing.T) {
+	limit := ratelimit.Limit{Capacity: 3, Tokens: 1, Per: time.Hour}
+	clock := ratelimit.WithClock(func() time.Time { return time.Unix(1e9, 0) })
+	ours, err1 := ratelimit.NewBucket(limit)
+	theirs, err2 := ratelimit.NewBucket(limit, clock)
+	keys, err3 := ratelimit.New[string](limit, clock)
+	reference, err4 := mutex.New[string](limit, clock)
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		t.Fatal(err)
+	}
+	one, _ := ours.Charge(1)
+	bucket, _ := theirs.Charge(1)
+	key, _ := keys.Charge("a", 1)
+	inMutex, _ := reference.Charge("a", 1)
+	for _, c := range []ratelimit.Charge{&bucket, &key, &inMutex} {
+		for i, charges := range [][]ratelimit.Charge{{c}, {&one, c}} {
+			d, err := ratelimit.AllowAll(charges...)
+			want := fmt.Sprintf("charges[%d]", i)
+			bad := new(ratelimit.ConfigError)
+			if !errors.As(err, &bad) || bad.Field != want || d.Allowed {
+				t.Errorf("AllowAll returned %+v, %v; want an error for %s", d, err, want)
+			}
+		}
+		_, allowed, err := ratelimit.TakeAll(time.Unix(1e9, 0), []ratelimit.Charge{c}, nil)
+		if !allowed {
+			t.Errorf("%T: TakeAll is refused, %v", c, err)
+		}
+	}
+	if v := ours.Level(); v.Tokens != 3 {
+		t.Errorf("%v tokens after calls with an error, want 3", v.Tokens)
+	}
+	inert, want := theirs.Charge(-5)
+	if _, err := ratelimit.AllowAll(&one, &inert); err != want || want == nil {
+		t.Errorf("an inert charge: %v, want %v", err, want)
 	}
 }
 

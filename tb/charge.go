@@ -49,8 +49,10 @@ type tiered interface {
 // A refused call is granted after the longest RetryAfter of its charges, and not before, if there
 // is no other caller. This does not hold for two charges on one bucket, or for a new key that a
 // full table refuses: each charge is peeked at by itself, and the key may wait for the place of a
-// bucket that the call takes from. A Charge must not occur twice in charges. t must be a reading of
-// the clocks of all its limiters.
+// bucket that the call takes from. A Charge must not occur twice in charges.
+//
+// t must be a reading of the clocks of all limiters. TakeAll trusts it: at a reading of another
+// clock a bucket is full or empty by mistake, and it keeps a time that is ahead (C5).
 //
 // An error ends the call, and TakeAll cancels what it has taken. Charges that were not asked have
 // the zero Decision.

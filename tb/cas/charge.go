@@ -164,6 +164,10 @@ func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
 	return d, nil
 }
 
+// HasClock reports whether the limiter was made with tb.WithClock, so that Take needs a reading of
+// that clock. It is false if the charge is inert, because then no reading matters.
+func (c *Charge[K]) HasClock() bool { return c.err == nil && c.place.clock.now != nil }
+
 // Enter moves the key to the tier that ChargeIn has named, unless it is in that tier or not in the
 // table. It takes nothing. tb.TakeAll calls it if Peek has refused the charge. t is a reading of
 // the limiter's clock.
@@ -242,6 +246,9 @@ func (c *BucketCharge) Take(t time.Time) (tb.Decision, error) {
 	o, err := takePart(b, &c.part, target, at)
 	return o.Decision, err
 }
+
+// HasClock reports whether the bucket was made with tb.WithClock; see Charge.HasClock.
+func (c *BucketCharge) HasClock() bool { return c.err == nil && c.bucket.clock.now != nil }
 
 // Cancel implements tb.Charge. It gives nothing back to a bucket that has moved to a new base since
 // Take.

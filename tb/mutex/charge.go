@@ -85,6 +85,9 @@ func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
 	return c.call.Decision, err
 }
 
+// HasClock reports whether the limiter was made with tb.WithClock, unless the charge is inert.
+func (c *Charge[K]) HasClock() bool { return c.err == nil && c.limiter.settings.Now != nil }
+
 // Enter moves the key to the tier that ChargeIn has named. It takes nothing.
 func (c *Charge[K]) Enter(t time.Time) {
 	l := c.limiter
