@@ -17,11 +17,11 @@
 // tokens left.
 //
 // The response to a refused request has status 429, a problem document (RFC 9457) and Retry-After:
-// the wait in whole seconds, and up to half of it more, rounded up, which spreads the clients out. If
-// a cost can never fit, the document has the member "retryable", which is false, and Retry-After is
-// (cost − tokens)/rate, but at most a day. A request that lacks a key of a rule with [Reject] gets
-// status 400 and no RateLimit fields. [WithRefusal] lets the application answer instead. [Fields]
-// lists the fields that can be added or left out.
+// the wait in whole seconds, and up to half of it more, rounded up, which spreads the clients out.
+// If a cost can never fit, the document has the member "retryable", which is false, and Retry-After
+// is (cost − tokens)/rate, but at most a day. A request that lacks a key of a rule with [Reject]
+// gets status 400 and no RateLimit fields. [WithRefusal] lets the application answer instead.
+// [Fields] lists the fields that can be added or left out.
 //
 // The format of policies comes from Fairvisor, an open-source program that enforces API limits: see
 // https://docs.fairvisor.com/docs/algorithms/token-bucket.
@@ -56,11 +56,12 @@
 //
 // # Failure
 //
-// The buckets can be in a [Store], which can fail, for example because it does not answer in time (see
-// [WithTimeout]), or answers what makes no sense. Then the request passes without fields, and no enforced rule counts it as
-// granted or refused. Error of [Hooks] and Errors of [RuleStats] report the failure. Tokens that
-// were taken before it may stay taken. [WithFailClosed] answers 503 instead. A client cannot cause
-// such a failure, because the store sees neither the client's deadline nor its disconnection.
+// The buckets can be in a [Store], which can fail, for example because it does not answer in time
+// (see [WithTimeout]), or answers what makes no sense. Then the request passes without fields, and
+// no enforced rule counts it as granted or refused. Error of [Hooks] and Errors of [RuleStats]
+// report the failure. Tokens that were taken before it may stay taken. [WithFailClosed] answers 503
+// instead. A client cannot cause such a failure, because the store sees neither the client's
+// deadline nor its disconnection.
 //
 // # Metrics
 //

@@ -20,13 +20,13 @@ func (c *call) reset(e *entry) int64 {
 // neverRetry is the longest wait of a cost that can never fit. With its jitter it is a day.
 const neverRetry = 16 * time.Hour
 
-// neverFits reports whether no wait helps. While a reload changes the limit, the decision may be one
-// of the next limit.
+// neverFits reports whether no wait helps. While a reload changes the limit, the decision may be
+// one of the next limit.
 func (e *entry) neverFits() bool {
 	return e.cost > float64(e.Limit.Capacity) || e.decision.RetryAfter == tb.Never
 }
 
-// wait returns (cost − tokens)/rate, also for a cost that can never fit, but at most neverRetry then.
+// wait returns (cost − tokens)/rate. It is at most neverRetry if the cost can never fit.
 func (c *call) wait(e *entry) time.Duration {
 	if !e.neverFits() {
 		return e.decision.RetryAfter

@@ -72,8 +72,8 @@ func (c lyingCharge) Level(t time.Time) (tb.Level, error) {
 	return c.StoreCharge.Level(t)
 }
 
-// wantFailure sends a request to limiters of a store, which must have failed: the request passes, or
-// gets 503, and the error names the store.
+// wantFailure sends a request to limiters of a store, which must have failed: the request passes,
+// or gets 503, and the error names the store.
 func wantFailure(t *testing.T, name, policy string, store *lyingStore) {
 	t.Helper()
 	store.t = t

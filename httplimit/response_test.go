@@ -138,8 +138,8 @@ func TestShortestWait(t *testing.T) {
 	}
 }
 
-// (cost − tokens)/rate, although no wait helps, but at most a day with the jitter. The body tells it
-// from a wait that ends.
+// (cost − tokens)/rate, although no wait helps, but at most a day with the jitter. The body tells
+// it from a wait that ends.
 func TestCostAboveBurstFollowsTheFormula(t *testing.T) {
 	const most = 16 * 60 * 60
 	for _, c := range []struct {

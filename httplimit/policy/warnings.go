@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Warnings returns what is valid in the policy, but lets clients past a limit, refuses all of them or
-// has no effect. Each warning begins with a path, as the errors of Parse do.
+// Warnings returns what is valid in the policy, but lets clients past a limit, refuses all of them
+// or has no effect. Each warning begins with a path, as the errors of Parse do.
 func (p *Policy) Warnings() (texts []string) {
 	w := &warner{policy: p}
 	if p.UnverifiedJWT {

@@ -125,15 +125,15 @@ func TestNoRequestIsAFailureOfTheUpstream(t *testing.T) {
 		{"GET http://h\"x/ HTTP/1.1\nHost: h\n\n", "400"},
 		{"GET http://xn--\u00fc/ HTTP/1.1\nHost: h\n\n", "400"},
 		{"GET / HTTP/1.1\nHost: h\nConnection: Upgrade\nUpgrade: \u00fc\n\n", "404"},
-		{"POST / HTTP/1.1\nHost: h\nTransfer-Encoding: chunked\nTrailer: X Y\n\n0\nX: \u00fc\n\n", "404"},
+		{"POST / HTTP/1.1\nHost: h\nTransfer-Encoding: chunked\nTrailer: X Y\n\n0\nX: a\n\n", "404"},
 		{"POST / HTTP/1.1\nHost: h\nTransfer-Encoding: chunked\n\nx\n", "400"},
 	} {
 		attack(t, http.NotFound, c.request, "", c.want)
 	}
 }
 
-// A body may end early, after the upstream has begun to answer. An upstream may close the connection
-// because it does not want a body or a WebSocket.
+// A body may end early, after the upstream has begun to answer. An upstream may close the
+// connection because it does not want a body or a WebSocket.
 func TestNoBodyIsAFailureOfTheUpstream(t *testing.T) {
 	echo := func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
@@ -144,9 +144,9 @@ func TestNoBodyIsAFailureOfTheUpstream(t *testing.T) {
 	attack(t, echo, "POST / HTTP/1.1\nHost: h\nTransfer-Encoding: chunked\n\n1\na\n", "x\r\n", "200")
 	attack(t, echo, "POST / HTTP/1.1\nHost: h\nContent-Length: 9\n\nx", "y", "200")
 	refuse := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
-	long := strings.Repeat("x", 32<<20)
-	attack(t, refuse, "POST / HTTP/1.1\nHost: h\nContent-Length: 99999999\n\n"+long, "", "502")
-	attack(t, refuse, "GET / HTTP/1.1\nHost: h\nConnection: Upgrade\nUpgrade: websocket\n\n", "", "502")
+	long := "Content-Length: 99999999\n\n" + strings.Repeat("x", 32<<20)
+	attack(t, refuse, "POST / HTTP/1.1\nHost: h\n"+long, "", "502")
+	attack(t, refuse, "GET / HTTP/1.0\nConnection: Upgrade\nUpgrade: websocket\n\n", "", "502")
 }
 
 // An upstream of HTTP/2 states how long the header of a request may be.

@@ -31,7 +31,7 @@ func newReloader(p *Proxy, name string) *daemon.Reloader {
 	}
 }
 
-// warnings returns the warnings of a policy, and those of fields that the proxy drops.
+// warnings returns the warnings of a policy, and one for each of its fields that the proxy drops.
 func (p *Proxy) warnings(policy *httplimit.Policy) []string {
 	all := policy.Warnings()
 	for i := range policy.Sets {
