@@ -18,6 +18,9 @@ import (
 
 const validLine = `1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1` + "\n"
 
+// laterLine is a request of the same client a day later: a suggestion needs a log of some time.
+const laterLine = `1.2.3.4 - - [18/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1` + "\n"
+
 // tb runs the command.
 func tb(t *testing.T, stdin string, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
@@ -87,7 +90,8 @@ func TestBadFilesDoNotHideTheRest(t *testing.T) {
 
 // A wrong name would put all requests into one bucket. The report is printed nevertheless.
 func TestNameThatNoRequestHasIsAnError(t *testing.T) {
-	log := `{"ts":1431857103,"ip":"1.2.3.4"}` + "\n" + `{"ts":1431857103,"once":1,"user":"u"}`
+	log := `{"ts":1431857103,"ip":"1.2.3.4","status":200}` + "\n" +
+		`{"ts":1431857103,"status":200,"once":1,"user":"u"}`
 	for _, tt := range []struct{ flag, log, want string }{
 		{"--key=ip,tenant", log, "no request has tenant, which is in --key"},
 		{"--key=host", log, "no request has host, which is in --key"},
@@ -146,7 +150,7 @@ func report(t *testing.T, stdin string, args ...string) (rep replay.Report) {
 func TestSourcesOfALog(t *testing.T) {
 	plain := testkit.File(t, "a.log", validLine+validLine)
 	gz := testkit.File(t, "a.log.gz", zipped(t, validLine))
-	jsonLog := testkit.File(t, "a.json", `{"ts":1431857103,"ip":"1.2.3.4"}`)
+	jsonLog := testkit.File(t, "a.json", `{"ts":1431857103,"ip":"1.2.3.4","method":"GET"}`)
 	for _, tt := range []struct {
 		name, stdin string
 		files       []string
@@ -167,9 +171,9 @@ func TestSourcesOfALog(t *testing.T) {
 }
 
 func TestFlagsReachTheReplay(t *testing.T) {
-	log := `{"when":1431857103,"ip":"2001:db8:0:1::1","t":"x","w":2,"v":0,"host":"h","via":"1.2.3.4"}
-{"when":1431857103,"ip":"2001:db8:0:2::1","t":"y","w":2,"v":0,"host":"h"}
-{"when":1431857103,"ip":"2001:db8:1:2::1","t":"x","w":2,"v":0,"host":"h","via":"1.2.3.4"}`
+	log := `{"when":1431857103,"ip":"2001:db8:0:1::1","t":"x","status":200,"w":2,"v":0,"host":"h","via":"1.2.3.4"}
+{"when":1431857103,"ip":"2001:db8:0:2::1","t":"y","status":200,"w":2,"v":0,"host":"h"}
+{"when":1431857103,"ip":"2001:db8:1:2::1","t":"x","status":200,"w":2,"v":0,"host":"h","via":"1.2.3.4"}`
 	base := []string{"--rate=1/d", "--field=time=when", "-"}
 	for _, tt := range []struct {
 		flags                  []string

@@ -23,7 +23,7 @@ func TestUsageErrors(t *testing.T) {
 		{"replay,--rate=5,--burst=1,--cost=-1,-", "number of tokens above 0"},
 		{"replay,--rate=5,--burst=1,--max-keys=0,-", "1 to 1073741824"},
 		{"replay,--rate=5,--burst=1,--field=when=ts,-",
-			"time, ip, forwarded, user, host, uri, size, agent"},
+			"time, ip, forwarded, user, host, method, uri, query, status, size, agent"},
 		{"replay,--rate=5,--burst=1,--format=combined,-", `--format: "combined" has no time`},
 		{"replay,--rate=5,--burst=1,--format=$time_local $status,-", "has no client"},
 		{"replay,--rate=5,--burst=1,--format=$time_local$status,-", "text after each variable"},

@@ -19,6 +19,9 @@ type parser interface {
 type namedParser struct {
 	parser
 	name string
+	// amongMessages reports that a program writes the lines among its messages, so that another line
+	// is one of these and not malformed.
+	amongMessages bool
 }
 
 // detector finds the format of a log, and parses its lines.
@@ -38,8 +41,9 @@ type reading struct {
 }
 
 // wantFormat are the formats that are detected.
-const wantFormat = "Common or Combined Log Format, JSON lines, logfmt, HAProxy, AWS ALB or S3," +
-	" Envoy, Istio or APISIX, each perhaps in the lines of syslog, Docker or Kubernetes;" +
+const wantFormat = "Common or Combined Log Format, JSON lines, logfmt, W3C (IIS, CloudFront)," +
+	" HAProxy, AWS ALB, ELB or S3, Envoy, Istio, gin, uvicorn, Rails, uWSGI, Flask, chi, Squid or" +
+	" nginx-proxy-manager, each perhaps in the lines of syslog, Docker or Kubernetes;" +
 	" --format reads others"
 
 // newDetector returns a detector of the formats that a log may have.
@@ -47,15 +51,19 @@ func newDetector(s Schema) (detector, error) {
 	d := detector{extra: len(s.Extra), tried: wantFormat}
 	if s.LogFormat != "" {
 		p, err := newFormatParser(s.LogFormat, s, formatCandidates)
-		d.parsers = []namedParser{{p, "the given format"}}
+		if err == nil {
+			err = p.check(s.LogFormat)
+		}
+		d.parsers = []namedParser{{parser: p, name: "the given format"}}
 		d.tried = "lines of the given format"
 		return d, err
 	}
 	d.parsers = slices.Concat([]namedParser{
-		{&clfParser{}, "Common Log Format"},
-		{&jsonParser{fields: newFields(s, jsonCandidates)}, "JSON lines"},
+		{parser: &clfParser{}, name: "Common Log Format"},
+		{parser: &jsonParser{fields: newFields(s, jsonCandidates)}, name: "JSON lines"},
+		{parser: &w3cParser{fields: newFields(s, w3cCandidates)}, name: "W3C with #Fields"},
 	}, newPatternParsers(s.Extra), []namedParser{
-		{&logfmtParser{newFields(s, jsonCandidates)}, "logfmt"},
+		{parser: &logfmtParser{newFields(s, jsonCandidates)}, name: "logfmt"},
 	})
 	return d, nil
 }
@@ -77,6 +85,9 @@ func (d *detector) parse(line []byte, rec *Record) error {
 		return errNoEnvelope
 	}
 	_, err := d.read(d.chosen.parser, message, time, rec)
+	if err != nil && d.chosen.amongMessages {
+		return ErrMessage
+	}
 	return err
 }
 
@@ -84,7 +95,7 @@ func (d *detector) parse(line []byte, rec *Record) error {
 func (d *detector) read(p parser, message, time []byte, rec *Record) (format Format, err error) {
 	rec.reset(d.extra)
 	format, err = p.parse(message, rec)
-	if len(time) > 0 && errors.Is(err, errNoTime) {
+	if len(time) > 0 && (errors.Is(err, errNoTime) || errors.Is(err, errTimeless)) {
 		if ns, ok := parseTime(time, isoLayouts...); ok {
 			rec.Time, err = ns, nil
 		}

@@ -29,6 +29,7 @@ const docker = "Docker"
 //	2015-05-17T10:05:03.123456+00:00 host haproxy[4711]: message               rsyslog
 //	2015-05-17T10:05:03.123456789Z stdout F message                            Kubernetes (CRI)
 //	web-1  | message                                                           docker compose
+//	[pod/web-1/nginx] message                                                  kubectl logs --prefix
 //
 // Heroku leaves out the structured data of RFC 5424. The priority in front of the other forms of
 // syslog and their host may be missing. The time of RFC 3164 has no year, so it is no group.
@@ -41,11 +42,15 @@ var certain = []envelope{
 	{"CRI", regexp.MustCompile(`^` + stamp + ` std(?:out|err) [FP] `)},
 	{docker, regexp.MustCompile(`^\{"log":`)},
 	{"compose", regexp.MustCompile(`^\S+ +\| (?:` + stamp + ` )?`)},
+	{"pod", regexp.MustCompile(`^\[pod/\S+\] (?:` + stamp + ` )?`)},
 }
 
 // uncertain are the time that docker logs --timestamps, kubectl logs --timestamps and the exports
 // of CloudWatch write before a line, and nothing.
 var uncertain = []envelope{{"time", regexp.MustCompile(`^` + stamp + ` `)}, {}}
+
+// level is in front of the requests of uvicorn, and not the name of a program in syslog.
+var level = []byte(" INFO: ")
 
 // envelopesOf returns the envelopes that a line may be in.
 func envelopesOf(line []byte) []envelope {
@@ -64,7 +69,7 @@ func (e *envelope) cut(line []byte) (message, time []byte, ok bool) {
 		return line, nil, true
 	}
 	at := e.pattern.FindSubmatchIndex(line)
-	if at == nil {
+	if at == nil || bytes.HasSuffix(line[:at[1]], level) {
 		return nil, nil, false
 	}
 	if e.name == docker {

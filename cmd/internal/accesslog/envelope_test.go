@@ -32,6 +32,7 @@ func inEnvelopes(line string) (all []string) {
 		`2015-05-17T12:05:03.500000000+02:00 stderr P `+line,
 		`{"log":`+string(text)+`,"stream":"stdout","time":"2015-05-17T10:05:03.5Z"}`,
 		`web-1  | `+line,
+		`[pod/web-1/nginx] `+line,
 		`app_web_1 | 2015-05-17T10:05:03.500000000Z `+line,
 		`2015-05-17T10:05:03.500000000Z `+line)
 }

@@ -16,15 +16,18 @@ const (
 	fieldForwarded
 	fieldUser
 	fieldHost
+	fieldMethod
 	fieldURI
+	fieldQuery
+	fieldStatus
 	fieldSize
 	fieldAgent
 	numFields
 )
 
 // fieldNames are the names of the fields in Schema.Names.
-var fieldNames = [numFields]string{"date", "time", "ip", "forwarded", "user", "host", "uri", "size",
-	"agent"}
+var fieldNames = [numFields]string{"date", "time", "ip", "forwarded", "user", "host", "method",
+	"uri", "query", "status", "size", "agent"}
 
 // candidates has the paths that may hold each field of a Record, the best one first.
 type candidates [numFields][]string
@@ -37,6 +40,7 @@ type fields struct {
 	slots  map[string][]int // by path; for the beginning of a path, none
 	values [][]byte         // by slot
 	first  []int            // the first slot of each field, and the end of the last
+	named  []int            // fields of a request that the schema names, whatever their values are
 }
 
 // year2000 is its beginning. A number that is less is the time that something took, unless the
@@ -49,7 +53,6 @@ func newFields(s Schema, usual candidates) fields {
 	if _, ok := s.Names["time"]; ok {
 		f.oldest = 0
 	}
-	_, f.time.local = s.Names["date"] // which has no zone
 	n := 0
 	add := func(paths ...string) {
 		f.first = append(f.first, n)
@@ -66,6 +69,9 @@ func newFields(s Schema, usual candidates) fields {
 	for field, paths := range usual {
 		if name, ok := s.Names[fieldNames[field]]; ok {
 			paths = []string{name}
+			if field == fieldMethod || field == fieldURI || field == fieldStatus {
+				f.named = append(f.named, field)
+			}
 		}
 		add(paths...)
 	}
@@ -90,6 +96,12 @@ func (f *fields) fill(rec *Record) error {
 	rec.forwarded = f.text(fieldForwarded)
 	rec.User = f.text(fieldUser)
 	rec.setTarget(splitTarget(f.text(fieldURI)))
+	if len(rec.Method) == 0 {
+		rec.Method = f.text(fieldMethod)
+	}
+	if len(rec.Query) == 0 {
+		rec.Query = f.text(fieldQuery)
+	}
 	if host := f.text(fieldHost); host != nil {
 		rec.Host = host
 	}
@@ -115,7 +127,7 @@ func (f *fields) fillTime(rec *Record) (err error) {
 			text = slices.Concat(day, space, text)
 		}
 		var ok bool
-		if rec.Time, ok = f.time.any(text); ok && rec.Time >= f.oldest {
+		if rec.Time, rec.NoZone, ok = f.time.any(text); ok && rec.Time >= f.oldest {
 			return nil
 		}
 		if errors.Is(err, errNoTime) {
@@ -125,17 +137,21 @@ func (f *fields) fillTime(rec *Record) (err error) {
 	return err
 }
 
-// fillRequest is fill for a format in which programs write all kinds of messages. It requires a
-// part of a request: a log without addresses can still be limited by user.
+// fillRequest is fill for a format in which programs write all kinds of messages. A request has a
+// method, a path or a status; a message may have an address or a host, too.
 func (f *fields) fillRequest(rec *Record) error {
 	err := f.fill(rec)
-	isEmpty := func(b []byte) bool { return len(b) == 0 }
-	if (err == nil || errors.Is(err, errNoTime)) && isEmpty(rec.Peer) && isEmpty(rec.forwarded) &&
-		isEmpty(rec.User) && isEmpty(rec.Host) && isEmpty(rec.Path) &&
-		!slices.ContainsFunc(rec.Fields, func(b []byte) bool { return !isEmpty(b) }) {
-		return errNoPart
+	isRequest := len(rec.Path) > 0 || isMethod(rec.Method) || isStatus(f.text(fieldStatus)) ||
+		slices.ContainsFunc(f.named, func(field int) bool { return f.text(field) != nil })
+	if !isRequest && (err == nil || errors.Is(err, errNoTime)) {
+		return ErrMessage
 	}
 	return err
+}
+
+// isMethod reports whether b is the name of a method, as in HTTP and WebDAV.
+func isMethod(b []byte) bool {
+	return len(b) > 0 && consistsOf(b, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-")
 }
 
 // text returns the text of the first candidate for a field that is not missing or empty.
@@ -160,11 +176,14 @@ func splitTarget(b []byte) target {
 	return splitURI(b)
 }
 
-const wantTime = "want epoch seconds or milliseconds, RFC 3339 with its zone," +
+// ErrMessage is the error of a line that is not a request and not malformed: the message of a
+// program, or a directive.
+var ErrMessage error = &lack{5, "want a request, with a method, a path or a status"}
+
+const wantTime = "want epoch seconds or milliseconds, RFC 3339," +
 	" or 17/May/2015:10:05:03 +0000"
 
 var (
-	errNoPart  = &lack{5, "no field of a request: want ip, user, host, uri or a field of the key"}
 	errNoTime  = &lack{6, "no field with a time: " + wantTime}
 	errBadTime = &lack{7, wantTime}
 )

@@ -133,9 +133,6 @@ func TestFormats(t *testing.T) {
 		},
 		S3: {{"usual", s3Line,
 			request{at, "192.0.2.7", "arn:aws:iam::123456789012:user/eve", "", "/bucket/a", 17}}},
-		APISIX: {{"usual", `192.0.2.7 - - ` + stamp + ` h.example:9080 "GET /a?b HTTP/1.1"` +
-			` 200 17 0.003 "-" "curl" 10.0.0.2:80 200 0.002 "http://h.example"`,
-			request{at, "192.0.2.7", "", "h.example:9080", "/a", 17}}},
 		Envoy: {
 			{"usual", envoyLine,
 				request{"2015-05-17T10:05:03.31Z", "192.0.2.7", "", "h.example", "/a/locations", 17}},
@@ -189,7 +186,8 @@ func TestJSONLines(t *testing.T) {
 		{"nginx", nginxLine, request{at, "1.2.3.4", "", "h.example", "/x", 17}},
 		{"Traefik", traefikLine, request{"2015-05-17T10:05:03.5Z", "192.0.2.7:58094", "", "h.example",
 			"/a", 17}},
-		{"a duration beside the time", `{"time":0.25,"timestamp":1431857103,"ip":"192.0.2.7"}`,
+		{"a duration beside the time",
+			`{"status":200,"time":0.25,"timestamp":1431857103,"ip":"192.0.2.7"}`,
 			request{at, "192.0.2.7", "", "", "", Unknown}},
 		{"Cloudflare", cloudflareLine, request{at, "2001:db8::1", "", "h.example", "/a", 17}},
 		{"Google Cloud", `{"httpRequest":{"requestUrl":"https://h.example/a?b","responseSize":"17",` +
@@ -213,21 +211,23 @@ func TestJSONLines(t *testing.T) {
 			request{"2015-05-17T10:05:03.123Z", "", "", "", "/", Unknown}},
 		{"nginx without escape=json", `{"ts":1431857103,"uri":"/a\x22b","remote_addr":"::1"}`,
 			request{at, "::1", "", "", `/a\x22b`, Unknown}},
-		{"nothing for an empty variable", `{"ts":1431857103,"t": ,"ip":"::1","size":}`,
+		{"nothing for an empty variable", `{"ts":1431857103,"status":200,"t": ,"ip":"::1","size":}`,
 			request{at, "::1", "", "", "", Unknown}},
-		{"escapes", `{"ts":1431857103,"user":"a\"b\\\u00e9\/","uri":"/\u0026"}`,
+		{"escapes", `{"ts":1431857103,"status":200,"user":"a\"b\\\u00e9\/","uri":"/\u0026"}`,
 			request{at, "", `a"b\é/`, "", "/&", Unknown}},
 		{"null and dash are missing values",
-			`{"ts":1431857103,"user_id":null,"remote_user":"-","user":"u"}`,
+			`{"ts":1431857103,"status":200,"user_id":null,"remote_user":"-","user":"u"}`,
 			request{at, "", "u", "", "", Unknown}},
-		{"an empty text is a missing value", `{"ts":1431857103,"user_id":"","remote_user":"u"}`,
+		{"an empty text is a missing value",
+			`{"ts":1431857103,"status":200,"user_id":"","remote_user":"u"}`,
 			request{at, "", "u", "", "", Unknown}},
-		{"size is not a number", `{"ts":1431857103,"ip":"::1","size":"big"}`,
+		{"size is not a number", `{"ts":1431857103,"status":200,"ip":"::1","size":"big"}`,
 			request{at, "::1", "", "", "", Unknown}},
-		{"array of addresses", `{"ts":1431857103,"ip":["192.0.2.7", "10.0.0.1,10.0.0.2"]}`,
+		{"array of addresses", `{"ts":1431857103,"status":200,"ip":["192.0.2.7", "10.0.0.1,10.0.0.2"]}`,
 			request{at, "192.0.2.7,10.0.0.1,10.0.0.2", "", "", "", Unknown}},
-		{"object where a text is expected", `{"ts":1431857103,"user":{"id":1},"ip":[{"a":1}],` +
-			`"host":"h"}`, request{at, "", "", "h", "", Unknown}},
+		{"object where a text is expected",
+			`{"ts":1431857103,"status":200,"user":{"id":1},"ip":[{"a":1}],"host":"h"}`,
+			request{at, "", "", "h", "", Unknown}},
 		{"names with dots", `{"@timestamp":"2015-05-17T10:05:03Z","source.ip":"192.0.2.7",` +
 			`"url.original":"/a?b"}`, request{at, "192.0.2.7", "", "", "/a", Unknown}},
 		{"pino", `{"level":30,"time":1431857103000,"pid":1,"hostname":"web","req":{"id":1,` +
@@ -262,18 +262,20 @@ func TestMalformedLines(t *testing.T) {
 			{`{`, errJSON.want},
 			{`{"ts":1431857103,}`, errJSON.want},
 			{`{"ts":1431857103,"ip":"a"}{"ts":1431857103,"ip":"b"}`, errJSON.want},
-			{`{"ip":"1.2.3.4"}`, errNoTime.want},
-			{`{"ts":,"ip":"1.2.3.4"}`, errNoTime.want},
+			{`{"ip":"1.2.3.4","status":200}`, errNoTime.want},
+			{`{"ts":,"path":"/"}`, errNoTime.want},
+			{`{"ip":"1.2.3.4","host":"h","user":"u","status":"up"}`, ErrMessage.Error()},
+			{`{"ts":1431857103,"logger":"http.handlers.x","method":"GET","path":"/"}`, ErrMessage.Error()},
 			{`{"ts":"yesterday"}`, `time "yesterday": ` + wantTime},
 			{`{"ts":1e400}`, `time "1e400": ` + wantTime},
 			{`{"ts":` + strings.Repeat("9", 1000) + `}`, `time "` + strings.Repeat("9", excerpt) + `": `},
-			{`{"ts":"2015-05-17T10:05:03"}`, wantTime}, // without a zone
 		},
 		logfmtLine: {
 			{`hello world ts=1431857103`, errPair.want},
 			{`ts=1431857103 user="a`, errValue.want},
 			{`ts=1431857103 uri=/a?b=c`, errValue.want},
-			{`ip=192.0.2.7`, errNoTime.want},
+			{`ip=192.0.2.7 path=/`, errNoTime.want},
+			{`ts=1431857103 ip=192.0.2.7 msg=started`, ErrMessage.Error()},
 		},
 		haproxyLine: {
 			{`Proxy http-in started.`, `want $peer_port before " ["`},
@@ -308,23 +310,16 @@ func TestMalformedLines(t *testing.T) {
 
 // A message of a program is not a request, and not malformed.
 func TestMessagesBetweenRequests(t *testing.T) {
-	const starting = `{"level":"info","ts":1646861400.1,"msg":"using config from file","file":"/etc/Caddyfile"}`
-	log := strings.Repeat(starting+"\n", 4) + caddyLine + "\n" + `{"msg":"stopping"}` + "\n" +
-		caddyLine
-	if got, bad, format := read(t, strings.NewReader(log), Schema{}); len(got) != 2 || len(bad) != 0 ||
-		format != JSON {
-		t.Errorf("got %v (%s), malformed %v", got, format, bad)
-	}
-	r, err := NewReader(t.Context(), "a.log", strings.NewReader(log), Schema{})
-	for rec := new(Record); err == nil; {
-		err = r.Next(rec)
-	}
-	if r.Lines() != 7 || r.Others() != 5 {
-		t.Errorf("%d lines, %d others, %v; want 7 and 5", r.Lines(), r.Others(), err)
-	}
-	log = logfmtLine + "\nts=1431857103 level=info msg=starting"
-	if got, bad, _ := read(t, strings.NewReader(log), Schema{}); len(got) != 1 || len(bad) != 0 {
-		t.Errorf("got %v, malformed %v", got, bad)
+	for _, log := range []string{
+		caddyLine + "\n" + `{"ts":1431857103,"msg":"using config","server_name":"srv0"}`,
+		logfmtLine + "\nts=1431857103 level=info msg=starting",
+		"#Fields: date time c-ip sc-status\n2015-05-17 10:05:03 192.0.2.7 200",
+		`Started GET "/a" for 192.0.2.7 at 2015-05-17 10:05:03 +0000` + "\nCompleted 200 OK in 5ms",
+	} {
+		got, bad, _ := read(t, strings.NewReader(log), Schema{})
+		if len(got) != 1 || len(bad) != 1 || !errors.Is(bad[0], ErrMessage) {
+			t.Errorf("%s: got %v, malformed %v", log, got, bad)
+		}
 	}
 }
 
@@ -338,6 +333,8 @@ func TestFieldsCanBeNamed(t *testing.T) {
 			Extra: []string{"request.headers.X-Api-Key", "level", "absent", "request.host"}},
 			strings.Replace(caddyLine, `{`, `{"when":9,"who":{"addr":"5.6.7.8"},"what":"/w","n":3,`, 1),
 			"{1970-01-01T00:00:09Z 5.6.7.8 eve localhost /w 3}", `["k1" "info" "" "localhost"]`},
+		{Schema{Names: map[string]string{"status": "result"}},
+			`{"ts":1431857103,"ip":"192.0.2.7","result":"ok"}`, "{2015-05-17T10:05:03Z 192.0.2.7    -1}", "[]"},
 		{Schema{Names: map[string]string{"date": "date", "time": "time"}},
 			`{"date":"2015-05-17","time":"10:05:03","c-ip":"192.0.2.7","uri":"/a"}`,
 			"{2015-05-17T10:05:03Z    /a -1}", "[]"},
@@ -360,7 +357,7 @@ func TestFieldsCanBeNamed(t *testing.T) {
 	for _, names := range []map[string]string{{"ipp": "x"}, {"ip": ""}} {
 		err := Schema{Names: names}.Validate()
 		if err == nil || !strings.Contains(err.Error(),
-			"date, time, ip, forwarded, user, host, uri, size") {
+			"date, time, ip, forwarded, user, host, method, uri, query, status, size") {
 			t.Errorf("%v: error %v does not list the names", names, err)
 		}
 	}

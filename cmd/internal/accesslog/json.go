@@ -16,6 +16,10 @@ type jsonParser struct {
 	hint string // how to name the fields of the first object that lacks some
 }
 
+// caddyLogger begins the name of a logger of Caddy. All but the one of the access log write
+// messages about requests, as the module of this project does.
+var caddyLogger, accessLog = []byte(`"logger":"http.`), []byte("log.access")
+
 var (
 	errObject = &lack{0, "want one JSON object a line"}
 	errJSON   = &lack{5, "want one JSON object a line"}
@@ -29,6 +33,9 @@ func (p *jsonParser) parse(line []byte, rec *Record) (Format, error) {
 		if line = mend(line); !gjson.ValidBytes(line) {
 			return Undetected, errJSON
 		}
+	}
+	if _, logger, ok := bytes.Cut(line, caddyLogger); ok && !bytes.HasPrefix(logger, accessLog) {
+		return Undetected, ErrMessage
 	}
 	// The library reads a string. The line does not change while the string is in use.
 	object := gjson.Parse(unsafe.String(unsafe.SliceData(line), len(line)))

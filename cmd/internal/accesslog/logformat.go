@@ -24,6 +24,8 @@ type formatParser struct {
 	variables []variable
 	ends      bool // whether a line must end where the format ends
 	hasPort   bool // whether each peer has a port, which may follow an IPv6 without brackets
+	anywhere  bool // whether the text before the first variable may stand behind any other
+	timeless  bool // whether no variable is a time, so that the envelope must have it
 }
 
 // variable is a variable of a format.
@@ -39,14 +41,17 @@ type variable struct {
 // formatCandidates are variables of nginx, and of the patterns. $msec has milliseconds.
 // $proxy_add_x_forwarded_for is X-Forwarded-For with the peer at its end.
 var formatCandidates = candidates{
-	fieldDate: {"date"},
-	fieldTime: {"msec", "time_iso8601", "time_local", "time"},
+	fieldDate: {"date", "day"},
+	fieldTime: {"msec", "time_iso8601", "time_local", "time", "clock", "seconds"},
 	fieldPeer: {"remote_addr", "peer", "peer_port", "proxy_add_x_forwarded_for",
 		"http_x_forwarded_for"},
 	fieldForwarded: {"http_x_forwarded_for"},
 	fieldUser:      {"remote_user"},
 	fieldHost:      {"http_host", "host", "server_name"},
+	fieldMethod:    {"request_method", "method"},
 	fieldURI:       {"request", "request_uri", "uri"},
+	fieldQuery:     {"args", "query_string"},
+	fieldStatus:    {"status"},
 	fieldSize:      {"body_bytes_sent", "bytes_sent"},
 	fieldAgent:     {"http_user_agent"},
 }
@@ -55,12 +60,17 @@ var (
 	errFormatClient = &lack{3, "want an address or the name of a host as the client"}
 	// errConnection reports a line of a log in which proxies also write connections without a request.
 	errConnection = &lack{20, "want an HTTP request: the line has only a connection"}
+	errTimeless   = &lack{20, "the lines have no time: want one in front of each, such as from" +
+		" docker logs -t or kubectl logs --timestamps"}
+	// errHostFirst reports a line in which a host is where the client is in other logs.
+	errHostFirst = &lack{20, "a host stands first and an address behind the time: want --format with" +
+		" the log_format of nginx that says which one is the client"}
 )
 
 // newFormatParser returns a parser of lines in a format. In it, \t is a tab, as in nginx.
 func newFormatParser(format string, s Schema, usual candidates) (*formatParser, error) {
 	p := &formatParser{fields: newFields(s, usual), format: LogFormat}
-	p.time.local, p.oldest = true, 0
+	p.oldest = 0
 	text, rest, _ := strings.Cut(strings.ReplaceAll(format, `\t`, "\t"), "$")
 	p.before, p.start = []byte(text), &lack{0, fmt.Sprintf("want %q at the start", text)}
 	for more := rest != ""; more; {
@@ -80,15 +90,19 @@ func newFormatParser(format string, s Schema, usual candidates) (*formatParser, 
 			missing: &lack{len(p.variables), fmt.Sprintf("want $%s before %q", name, text)},
 		})
 	}
-	if p.text(fieldTime) == nil {
-		return nil, fmt.Errorf("%q has no time: want $time_local, $time_iso8601 or $msec",
-			format)
+	p.timeless = p.text(fieldTime) == nil
+	return p, nil
+}
+
+// check returns an error if no variable of the format is a time or a client.
+func (p *formatParser) check(format string) error {
+	if p.timeless {
+		return fmt.Errorf("%q has no time: want $time_local, $time_iso8601 or $msec", format)
 	}
 	if p.text(fieldPeer) == nil {
-		return nil, fmt.Errorf("%q has no client: want $remote_addr or $http_x_forwarded_for",
-			format)
+		return fmt.Errorf("%q has no client: want $remote_addr or $http_x_forwarded_for", format)
 	}
-	return p, nil
+	return nil
 }
 
 // cutVariable cuts off the name that s begins with, which may be in braces.
@@ -103,6 +117,9 @@ func cutVariable(s string) (name, rest string) {
 
 func (p *formatParser) parse(line []byte, rec *Record) (Format, error) {
 	rest, ok := bytes.CutPrefix(line, p.before)
+	if p.anywhere {
+		_, rest, ok = bytes.Cut(line, p.before)
+	}
 	if !ok {
 		return Undetected, p.start
 	}
@@ -113,26 +130,30 @@ func (p *formatParser) parse(line []byte, rec *Record) (Format, error) {
 			rest = bytes.TrimLeft(rest, " ")
 		}
 		end := v.end(rest)
-		if end < 0 || v.is != nil && !v.is(rest[:end]) {
+		if end < 0 || v.is != nil && !v.is(bytes.TrimRight(rest[:end], " ")) {
 			return Undetected, v.missing
 		}
-		p.set(v.slots, rest[:end])
+		p.set(v.slots, bytes.TrimRight(rest[:end], " "))
 		rest = rest[end+len(v.after):]
 	}
 	if p.ends && len(rest) > 0 {
 		return Undetected, &lack{len(p.variables), fmt.Sprintf("want the end before %q", rest)}
 	}
-	if err := p.fill(rec); err != nil {
+	if err := p.fill(rec); err != nil && !p.timeless {
 		return Undetected, err
-	}
-	if isDashes(p.text(fieldURI)) {
-		return Undetected, errConnection
 	}
 	if p.hasPort {
 		rec.Peer = withoutPort(rec.Peer)
 	}
-	if !isClient(rec.Peer) {
+	switch {
+	case isDashes(p.text(fieldURI)):
+		return Undetected, errConnection
+	case !isClient(rec.Peer):
 		return Undetected, errFormatClient
+	case p.format == Combined && isAddr(rec.Host) && !isAddr(rec.Peer) && !isList(rec.Peer):
+		return Undetected, errHostFirst
+	case p.timeless:
+		return p.format, errTimeless
 	}
 	return p.format, nil
 }

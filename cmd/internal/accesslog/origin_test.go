@@ -32,7 +32,7 @@ func TestOrigins(t *testing.T) {
 
 		// prefixes of other programs
 		{"17:2001:db8::7 - -", "", "", ""}, // grep -n
-		{"[pod/web/nginx] 192.0.2.7 - -", "", "", ""},
+		{"[web/nginx] 192.0.2.7 - -", "", "", ""},
 		{"2015-05-17T10:05:03Z 192.0.2.7 - -", "192.0.2.7", "", ""},
 		{"unix: - -", "unix:", "", ""},
 		{"192.0.2.7, 10.0.0.1", "", "", ""},
@@ -65,16 +65,17 @@ func TestForwarded(t *testing.T) {
 		{combined + ` "-" "curl" "192.0.2.7"`, "192.0.2.7"},
 		{combined + ` "-" "\" \"1.2.3.4\"" "192.0.2.7, 10.0.0.2" 0.003`, "192.0.2.7, 10.0.0.2"},
 		{combined + ` 0.003 "-" "curl" "192.0.2.7"`, ""},
-		{`{"ts":1431857103,"remote_addr":"10.0.0.1","http_x_forwarded_for":"192.0.2.7"}`, "192.0.2.7"},
+		{`{"ts":1431857103,"status":200,"remote_addr":"10.0.0.1","http_x_forwarded_for":"192.0.2.7"}`, "192.0.2.7"},
 		{`{"ts":1431857103,"uri":"/","request":{"headers":{"X-Forwarded-For":["192.0.2.7"]}}}`,
 			"192.0.2.7"},
 		{`{"ts":1431857103,"uri":"/","request":{"headers":{"X-Forwarded-For":["1.2.3.4","\n","192.0.2.7"]}}}`,
 			"1.2.3.4,\n,192.0.2.7"},
 		{`{"ts":1431857103,"uri":"/","request":{"headers":{"X-Forwarded-For":[]}}}`, ""},
-		{`{"ts":1431857103,"ClientAddr":"10.0.0.1:99","ClientHost":"192.0.2.7"}`, "192.0.2.7"},
-		{`{"ts":1431857103,"ClientIP":"10.0.0.1","RequestHeaders":{"x-forwarded-for":"192.0.2.7"}}`,
+		{`{"ts":1431857103,"status":200,"ClientAddr":"10.0.0.1:99","ClientHost":"192.0.2.7"}`,
 			"192.0.2.7"},
-		{`ts=1431857103 remote_addr=10.0.0.1 x_forwarded_for="192.0.2.7, 10.0.0.2"`,
+		{`{"ts":1431857103,"status":200,"ClientIP":"10.0.0.1",` +
+			`"RequestHeaders":{"x-forwarded-for":"192.0.2.7"}}`, "192.0.2.7"},
+		{`ts=1431857103 status=200 remote_addr=10.0.0.1 x_forwarded_for="192.0.2.7, 10.0.0.2"`,
 			"192.0.2.7, 10.0.0.2"},
 		{istioLine, "192.0.2.7"},
 	} {

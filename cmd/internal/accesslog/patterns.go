@@ -10,42 +10,72 @@ import (
 //
 //   - HAProxy, option httplog and httpslog: https://docs.haproxy.org/dev/configuration.html#8.2.3.
 //     It writes #22 for a quote. syslog may cut the line off in the request.
+//
 //   - AWS Application Load Balancer: docs.aws.amazon.com/elasticloadbalancing/latest/application/
 //     load-balancer-access-logs.html
+//
 //   - Amazon S3: docs.aws.amazon.com/AmazonS3/latest/userguide/LogFormat.html
+//
 //   - Envoy: https://www.envoyproxy.io/docs/envoy/latest/configuration/observability/access_log/usage.
 //     It has no peer, and has appended it to X-Forwarded-For if it uses the remote address.
+//
 //   - Istio: https://istio.io/latest/docs/tasks/observability/logs/access-log
-//   - Apache APISIX: nginx_config.http.access_log_format in its config.yaml
+//
 //   - nginx with the host in quotes behind the time
+//
+//   - gin, uvicorn, Rails, uWSGI, Flask (Werkzeug), chi, Squid and nginx-proxy-manager, by default
+//
+//   - AWS Classic Load Balancer: docs.aws.amazon.com/elasticloadbalancing/latest/classic/
+//     access-log-collection.html
 //
 // Envoy escapes nothing. A client that sends a quote and a space may make its line malformed.
 var patterns = []struct {
 	format     Format
 	name, text string
-	ends       bool // whether the line ends there
+	is         look
 }{
 	{HAProxy, "HAProxy",
 		`$peer_port [$time_local] $word $word/$word $number/$number/$number/$number/$number` +
-			` $status $bytes_sent $text "$request`, false},
+			` $status $bytes_sent $text "$request`, exact},
 	{ALB, "AWS ALB",
 		`$type $time_iso8601 $word $peer_port $word $number $number $number $status $word $number` +
-			` $bytes_sent "$request" "$http_user_agent"`, false},
+			` $bytes_sent "$request" "$http_user_agent"`, exact},
 	{S3, "Amazon S3",
 		`$owner $word [$time_local] $remote_addr $remote_user $word $word $word "$request"` +
-			` $status $word $bytes_sent`, false},
+			` $status $word $bytes_sent`, exact},
 	{Envoy, "Envoy", `[$time_iso8601] "$request" $status $word $number $bytes_sent $number $word` +
-		` "$http_x_forwarded_for" "$http_user_agent" "$word" "$http_host" "$word"`, true},
+		` "$http_x_forwarded_for" "$http_user_agent" "$word" "$http_host" "$word"`, whole},
 	{Istio, "Istio",
 		`[$time_iso8601] "$request" $status $word $text "$text" $number $bytes_sent $number $word` +
 			` "$http_x_forwarded_for" "$http_user_agent" "$word" "$http_host" "$word" $word $word $word` +
-			` $remote_addr $word $word`, false},
-	{APISIX, "APISIX", `$peer - $remote_user [$time_local] $host "$request" $status $body_bytes_sent` +
-		` $number "`, false},
+			` $remote_addr $word $word`, exact},
 	{Combined, "Combined with a host",
 		`$peer - $remote_user [$time_local] "$http_host" "$request" $status` +
-			` $body_bytes_sent "$http_referer" "$http_user_agent"`, false},
+			` $body_bytes_sent "$http_referer" "$http_user_agent"`, exact},
+	{ELB, "AWS Classic Load Balancer", `$time_iso8601 $word $peer_port $word $number $number $number` +
+		` $status $word $number $bytes_sent "$request" "$http_user_agent"`, exact},
+	{Gin, "gin", `[GIN] $time_local | $status | $word | $remote_addr | $method "$request_uri"`, among},
+	{Uvicorn, "uvicorn", `INFO: $peer_port - "$request" $status`, among},
+	{Rails, "Rails", `Started $method "$request_uri" for $remote_addr at $time_local`, behind},
+	{UWSGI, "uWSGI", `[pid: $word|app: $word|req: $word] $remote_addr ($remote_user) {$_}` +
+		` [$time_local] $request => generated $bytes_sent bytes`, among},
+	{Flask, "Flask", `$peer - - [$day $clock] "$request" $status $body_bytes_sent`, among},
+	{Chi, "chi", `$day $clock "$request" from $peer_port - $status`, among},
+	{Squid, "Squid", `$seconds $number $remote_addr $word/$status $bytes_sent $method $request_uri` +
+		` $remote_user`, exact},
+	{NPM, "nginx-proxy-manager", `[$time_local] $word $word $status - $method $word $host` +
+		` "$request_uri" [Client $remote_addr] [Length $bytes_sent]`, exact},
 }
+
+// look is how the lines of a format are found.
+type look int
+
+const (
+	exact  look = iota // each line begins as the pattern does
+	whole              // and ends there
+	among              // the lines are among messages of the program
+	behind             // and other text may stand before the pattern
+)
 
 // strict has the variables whose values have one form. They tell the patterns apart.
 var strict = map[string]func(b []byte) bool{
@@ -56,8 +86,13 @@ var strict = map[string]func(b []byte) bool{
 		return isStatus(b) || string(b) == "0" || string(b) == "-1"
 	},
 	"time_iso8601": func(b []byte) bool { return len(b) > 10 && b[4] == '-' && b[10] == 'T' },
-	"host":         isHostName,
-	"peer":         isClient,
+	"day":          func(b []byte) bool { return len(b) > 9 && (b[2] == '/' || b[4] == '/') },
+	"seconds": func(b []byte) bool {
+		return len(b) > 10 && b[10] == '.' && consistsOf(b[:10], digits)
+	},
+	"clock":  func(b []byte) bool { return len(b) == len("15:04:05") && b[2] == ':' },
+	"method": isMethod,
+	"peer":   isClient,
 	"peer_port": func(b []byte) bool {
 		return len(withoutPort(b)) < len(b) &&
 			isClient(withoutPort(b))
@@ -77,8 +112,8 @@ func newPatternParsers(extra []string) (all []namedParser) {
 		if err != nil {
 			panic(err) // a mistake in the table
 		}
-		p.format, p.ends = known.format, known.ends
-		all = append(all, namedParser{p, known.name})
+		p.format, p.ends, p.anywhere = known.format, known.is == whole, known.is == behind
+		all = append(all, namedParser{p, known.name, known.is >= among})
 	}
 	return all
 }

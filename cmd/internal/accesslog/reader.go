@@ -22,11 +22,10 @@ const excerpt = 60
 
 // Reader reads the requests of one log. It is not safe for concurrent use.
 type Reader struct {
-	name  string
-	in    *bufio.Reader
-	line  int64 // lines read so far
-	full  int64 // the ones that are not blank
-	other int64 // of them neither requests nor malformed
+	name string
+	in   *bufio.Reader
+	line int64 // lines read so far
+	full int64 // the ones that are not blank
 	detector
 
 	first *LineError // the first malformed line, if it is before the first valid one
@@ -79,13 +78,9 @@ func (r *Reader) Format() Format { return r.chosen.format }
 // Lines returns how many lines have been read that are not blank.
 func (r *Reader) Lines() int64 { return r.full }
 
-// Others returns how many of them are neither requests nor malformed: the messages of
-// programs in JSON and logfmt, which have no part of a request.
-func (r *Reader) Others() int64 { return r.other }
-
 // Next reads the next request into rec, whose slices are valid until the next call. It skips blank
-// lines, and the lines that Others counts. For another line that is not a request it returns a
-// *LineError, and can be called again. At the end it returns io.EOF.
+// lines. For another line that is not a request it returns a *LineError, which wraps ErrMessage if
+// the line is not malformed, and can be called again. At the end it returns io.EOF.
 func (r *Reader) Next(rec *Record) error {
 	for {
 		line, err := r.readLine()
@@ -99,15 +94,10 @@ func (r *Reader) Next(rec *Record) error {
 		if err == nil {
 			err = r.parse(line, rec)
 		}
-		switch {
-		case err == nil:
+		if err == nil {
 			return nil
-		case errors.Is(err, errNoPart):
-			r.other++
-			_ = r.lineError(line, err) // which NoFormat may need
-		default:
-			return r.lineError(line, err)
 		}
+		return r.lineError(line, err)
 	}
 }
 

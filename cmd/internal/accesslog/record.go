@@ -14,6 +14,8 @@ type Record struct {
 	// Time is the time of the line in nanoseconds since 1970 UTC, not negative: the start of
 	// the request in Apache, HAProxy, Envoy, Traefik and S3, its end in nginx, Caddy and ALB.
 	Time int64
+	// NoZone reports that the time was logged without a zone, and read as UTC.
+	NoZone bool
 	// Peer is the peer of the connection as logged: an address, an address and a port, or
 	// a host name. Where the log has an X-Forwarded-For list instead, it is the list.
 	Peer []byte
@@ -22,8 +24,7 @@ type Record struct {
 	// Host is the requested host. Common, Combined and HAProxy have it only in a request to a
 	// proxy, "GET http://host/path", and where the virtual host precedes the peer.
 	Host []byte
-	// Method is the method of the request. A format that names its fields has it only in a field with
-	// the whole request line.
+	// Method is the method of the request.
 	Method []byte
 	// Path is the requested path, and Query is what follows its "?". Their escapes stay as logged.
 	Path, Query []byte
@@ -79,14 +80,23 @@ const (
 	Envoy      Format = "envoy"
 	Istio      Format = "istio"
 	S3         Format = "s3"
-	APISIX     Format = "apisix"
+	W3C        Format = "w3c"
+	Gin        Format = "gin"
+	Uvicorn    Format = "uvicorn"
+	Rails      Format = "rails"
+	UWSGI      Format = "uwsgi"
+	Flask      Format = "flask"
+	Chi        Format = "chi"
+	Squid      Format = "squid"
+	ELB        Format = "elb"
+	NPM        Format = "nginx-proxy-manager"
 	LogFormat  Format = "log_format" // Schema.LogFormat
 )
 
 // NamesFields reports whether lines of the format name their fields, so that any part of a request
 // may be missing. Other formats have a request line.
 func (f Format) NamesFields() bool {
-	return f == JSON || f == Logfmt || f == LogFormat
+	return f == JSON || f == Logfmt || f == W3C || f == LogFormat
 }
 
 // LineError reports a line that is not a request. Reading can go on after it.

@@ -8,8 +8,9 @@ import (
 
 // Schema describes what to read of a log.
 type Schema struct {
-	// Names maps "time", "ip" (the peer), "forwarded", "user", "host", "uri", "size" and "agent" to
-	// the field that holds it, in the formats that name their fields: JSON, logfmt and LogFormat.
+	// Names maps "time", "ip" (the peer), "forwarded", "user", "host", "method", "uri", "query",
+	// "status", "size" and "agent" to the field that holds it, in the formats that name their fields:
+	// JSON, logfmt, W3C and LogFormat.
 	// Without a name, the usual fields hold it. In JSON, a path such as "request.headers.X-Api-Key"
 	// names a nested field. An array stands for its first element, or for its list of addresses.
 	Names map[string]string
@@ -59,9 +60,15 @@ var jsonCandidates = candidates{
 	fieldHost: {"request.host", "host", "http_host", "server_name",
 		"RequestHost", "ClientRequestHost", "authority", ":authority", "url.domain", "req.headers.host",
 		"properties.hostName", "properties.host"},
+	fieldMethod: {"request.method", "request_method", "method", "RequestMethod", "ClientRequestMethod",
+		"httpRequest.requestMethod", "httpRequest.httpMethod", "httpMethod", "http.request.method",
+		"req.method", "properties.httpMethod"},
 	fieldURI: {"request.url", "request.uri", "request_uri", "uri", "request", "path", "RequestPath",
 		"ClientRequestURI", "httpRequest.requestUrl", "httpRequest.uri", "x-envoy-origin-path",
 		"url", "url.original", "url.path", "req.url", "properties.requestUri"},
+	fieldStatus: {"status", "status_code", "statusCode", "response.status", "DownstreamStatus",
+		"EdgeResponseStatus", "httpRequest.status", "http.response.status_code", "res.statusCode",
+		"response_code", "responseCode", "properties.httpStatus", "properties.httpStatusCode"},
 	fieldSize: {"size", "body_bytes_sent", "bytes_sent", "bytes", "bytes_out",
 		"DownstreamContentSize", "EdgeResponseBytes", "httpRequest.responseSize", "response.size",
 		"responseLength", "http.response.body.bytes", "res.headers.content-length",

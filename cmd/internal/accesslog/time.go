@@ -11,23 +11,29 @@ const maxYear = 2261
 
 const clfLayout = "02/Jan/2006:15:04:05 -0700"
 
-// isoLayouts are RFC 3339 and its variants: a space instead of the T, or a zone without a colon.
+// isoLayouts are RFC 3339 and its variants: a space instead of the T, a zone without a colon, or
+// both as in Ruby.
 // Each also stands for times with a fraction of a second.
 var isoLayouts = []string{
 	time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05Z0700",
+	"2006-01-02 15:04:05 -0700",
 }
 
-// localLayouts have no zone: HAProxy, uWSGI, Gin. Such a time counts as UTC.
+// localLayouts have no zone: HAProxy, applications, uWSGI, gin, chi and Flask. Such a time counts
+// as UTC.
 var localLayouts = []string{
-	"02/Jan/2006:15:04:05", time.DateTime, time.ANSIC, "2006/01/02 - 15:04:05",
+	"02/Jan/2006:15:04:05", "2006-01-02T15:04:05", time.DateTime, time.ANSIC,
+	"2006/01/02 - 15:04:05", "2006/01/02 15:04:05", "02/Jan/2006 15:04:05",
 }
+
+// longest is more than a time without a zone has: the errors of package time quote their text.
+const longest = 40
 
 // timeParser parses times. It keeps the last minute of Common Log Format, because neighbouring
 // lines nearly always have the same one.
 type timeParser struct {
 	last  [len(clfLayout)]byte // the last time of clf, as logged
 	start int64                // of its minute, in seconds since 1970
-	local bool                 // whether a time may have no zone
 }
 
 // clf parses the time of Common Log Format, "17/May/2015:10:05:03 +0000".
@@ -46,9 +52,9 @@ func (p *timeParser) clf(b []byte) (ns int64, ok bool) {
 	return ns, ok
 }
 
-// any parses a time with its zone in any of the usual notations, or a number since 1970. The
-// position of the first separator decides which one it is.
-func (p *timeParser) any(b []byte) (ns int64, ok bool) {
+// any parses a time in any of the usual notations, or a number since 1970. The position of the
+// first separator decides which one it is. It reports whether the time has no zone.
+func (p *timeParser) any(b []byte) (ns int64, noZone, ok bool) {
 	switch {
 	case len(b) > 4 && b[4] == '-':
 		ns, ok = parseTime(b, isoLayouts...)
@@ -57,10 +63,11 @@ func (p *timeParser) any(b []byte) (ns int64, ok bool) {
 	case len(b) > 0 && consistsOf(b[:1], digits):
 		ns, ok = epoch(b)
 	}
-	if !ok && p.local {
-		return parseTime(b, localLayouts...)
+	if !ok && len(b) < longest {
+		ns, ok = parseTime(b, localLayouts...)
+		return ns, ok, ok
 	}
-	return ns, ok
+	return ns, false, ok
 }
 
 // parseTime parses a time from 1970 on in the first layout that fits.

@@ -25,10 +25,8 @@ type algorithmMode struct {
 	maxKeys       int
 }
 
-// contest has what decides the requests of a key, whose time never steps back: an element for each
-// algorithm.
+// contest has what decides the requests of a key: an element for each algorithm.
 type contest struct {
-	latest  int64
 	takes   []algorithm.Take
 	refused []bool // at least once
 }
@@ -71,9 +69,8 @@ func (m *algorithmMode) decide(p pending, key []byte) (granted bool, err error) 
 		}
 		m.keys[string(key)] = c
 	}
-	c.latest = max(c.latest, p.time)
 	for i, take := range c.takes {
-		if take(uint64(c.latest), cost) {
+		if take(uint64(p.time), cost) {
 			continue
 		}
 		if m.outcomes[i].Refused++; !c.refused[i] {

@@ -54,29 +54,6 @@ func TestAlgorithmsOfASample(t *testing.T) {
 	}
 }
 
-// A late request is decided at the latest time of its key, and other keys do not move that time.
-func TestAlgorithmsKeepTheTimeOfAKey(t *testing.T) {
-	o := options(t, "0.1", 1)
-	o.Algorithms = algorithm.Names
-	m, err := newAlgorithmMode(&o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range []struct {
-		key    string
-		second int64
-	}{{"a", 41}, {"a", 1}, {"b", 1}, {"a", 21}} {
-		if _, err := m.decide(pending{time: r.second * 1e9, cost: 1}, []byte(r.key)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, g := range m.outcomes {
-		if g.Refused != 2 {
-			t.Errorf("%+v, want 2 refused", g)
-		}
-	}
-}
-
 // A cost above the burst is refused; one that is not whole and a key beyond the bound are errors.
 func TestAlgorithmsOutOfBounds(t *testing.T) {
 	o := options(t, "1", 10)

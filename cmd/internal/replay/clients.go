@@ -1,11 +1,12 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
+	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
 	"github.com/seed-181794aa/ratelimit/internal/compositekey"
@@ -13,15 +14,25 @@ import (
 
 // Clients says what is remarkable about the clients of a log.
 type Clients struct {
-	// Private counts the requests of clients with private addresses.
-	Private uint64 `json:"private"`
-	// Proxies are these clients, if they have most of the requests and are at most eight: they may be
-	// proxies.
-	Proxies []netip.Prefix `json:"proxies,omitzero"`
+	// Proxies are the addresses that send most, if a few have nearly all requests: they may be proxies.
+	// Others is how many more addresses there are, because X-Forwarded-For says that all are proxies.
+	// Requests counts the requests of the Proxies.
+	Proxies  []string `json:"proxies,omitzero"`
+	Others   int      `json:"others"`
+	Requests uint64   `json:"requests"`
+	// Forwarded is how many clients X-Forwarded-For names, in a sample of the requests.
+	Forwarded int `json:"forwarded"`
 }
 
-// maxProxies is how many private addresses may be proxies. More are the clients of an intranet.
-const maxProxies = 8
+const (
+	// maxProxies is how many addresses may be proxies. More are the clients of an intranet.
+	maxProxies = 8
+	// mostPrivate and mostPublic are the parts of all requests that private and public proxies have.
+	// Public addresses may be clients, so they need more.
+	mostPrivate, mostPublic = 0.5, 0.9
+	// muchMore is how many times the requests of another proxy the busiest one has at most.
+	muchMore = 100
+)
 
 // providers are the addresses that clouds use for proxies (RFC 6598).
 var providers = netip.MustParsePrefix("100.64.0.0/10")
@@ -30,30 +41,86 @@ func isPrivate(a netip.Addr) bool {
 	return a.IsPrivate() || a.IsLoopback() || a.IsLinkLocalUnicast() || providers.Contains(a)
 }
 
-// fill counts the requests of keys, of which a part is the client.
-func (c *Clients) fill(requests uint64, keys iter.Seq2[string, uint64], part int) {
+// fill counts the requests of keys, of which a part is the client. It reports whether the clients
+// look like proxies, and not only like a few: they have private addresses, their requests have
+// X-Forwarded-For, or many User-Agents.
+func (c *Clients) fill(
+	all uint64, keys iter.Seq2[string, uint64], part int, h *habits,
+) (likely bool) {
+	public, private := make(map[string]uint64), make(map[string]uint64)
 	for key, n := range keys {
-		var client cli.Network
-		err := client.UnmarshalText([]byte(compositekey.Parts(key)[part]))
-		if err != nil || !isPrivate(client.Addr()) {
-			continue
-		}
-		if c.Private += n; len(c.Proxies) <= maxProxies && !slices.Contains(c.Proxies, client.Prefix) {
-			c.Proxies = append(c.Proxies, client.Prefix)
+		client := compositekey.Parts(key)[part]
+		if a, ok := networkOf(client); ok && isPrivate(a.Addr()) {
+			private[client] += n
+		} else if client != "" {
+			public[client] += n
 		}
 	}
-	if 2*c.Private <= requests || len(c.Proxies) > maxProxies {
-		c.Proxies = nil
+	seen := &h.forwarded
+	c.Forwarded = len(seen.clients.Values) * int(seen.clients.OneIn())
+	switch {
+	case len(private) <= maxProxies && c.take(private) > mostPrivate*float64(all):
+		return true
+	case all < minRequests:
+	case c.take(public) >= mostPublic*float64(all):
+		return seen.isUsual() || h.areMany(c.Proxies, part)
+	case seen.isUsual():
+		maps.Copy(public, private)
+		c.take(public)
+		c.Others = len(public) - len(c.Proxies)
+		return len(c.Proxies) > 0
 	}
-	slices.SortFunc(c.Proxies, func(a, b netip.Prefix) int { return a.Addr().Compare(b.Addr()) })
+	c.Proxies, c.Requests = nil, 0
+	return false
 }
 
-// write says what is remarkable about the clients of a number of requests.
-func (c *Clients) write(b *strings.Builder, requests uint64, trusted []netip.Prefix) {
-	if len(c.Proxies) == 0 {
-		return
+// take takes the addresses that send most, without the ones that send far less than the first. It
+// returns how many requests they have.
+func (c *Clients) take(requests map[string]uint64) float64 {
+	c.Proxies = slices.SortedFunc(maps.Keys(requests), func(a, b string) int {
+		return cmp.Or(cmp.Compare(requests[b], requests[a]), cmp.Compare(a, b))
+	})
+	c.Proxies, c.Requests = c.Proxies[:min(len(c.Proxies), maxProxies)], 0
+	c.Proxies = slices.DeleteFunc(c.Proxies, func(client string) bool {
+		return muchMore*requests[client] < requests[c.Proxies[0]]
+	})
+	for _, client := range c.Proxies {
+		c.Requests += requests[client]
 	}
-	fmt.Fprintf(b, "%s of %s requests come from private addresses, which may be proxies.\n"+
-		"If the log has X-Forwarded-For, believe it by --trusted-proxies %s\n", grouped(c.Private),
-		grouped(requests), listOf(slices.Concat(trusted, c.Proxies), ","))
+	slices.Sort(c.Proxies)
+	return float64(c.Requests)
+}
+
+// networkOf returns the network that the text of a client is, if it is one.
+func networkOf(client string) (netip.Prefix, bool) {
+	var network cli.Network
+	err := network.UnmarshalText([]byte(client))
+	return network.Prefix, err == nil
+}
+
+// doubt says that the clients may be proxies, and what to do.
+func (c *Clients) doubt(rep *Report) string {
+	flag := listOf(rep.options.Trusted, ",")
+	for _, client := range c.Proxies {
+		network, ok := networkOf(client)
+		if !ok {
+			continue // the name of a host
+		}
+		if flag != "" {
+			flag += ","
+		}
+		flag += network.String()
+	}
+	n := uint64(len(c.Proxies))
+	text := fmt.Sprintf("%s %s, such as %s, %s %s of %s requests: proxies or a CDN, and not clients?",
+		grouped(n), plural(n, "address", "addresses"), keyText(c.Proxies[:1]), plural(n, "has", "have"),
+		grouped(c.Requests), grouped(rep.Requests))
+	if c.Others > 0 {
+		text += fmt.Sprintf(" %s more may be, too.", grouped(c.Others))
+	}
+	if c.Forwarded == 0 {
+		return text + " The log has no X-Forwarded-For. With it, use --trusted-proxies " + flag
+	}
+	return text + fmt.Sprintf(" X-Forwarded-For names at least %s %s. Believe it by --trusted-proxies %s",
+		grouped(c.Forwarded), plural(c.Forwarded, "client", "clients"), flag)
 }

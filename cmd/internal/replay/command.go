@@ -36,7 +36,7 @@ type Command struct {
 	MaxKeys   int      `default:"1048576" help:"${replay_max_keys}"`
 	Algorithm []string `xor:"others" placeholder:"LIST" help:"${replay_algorithm}"`
 
-	All  bool   `help:"Print all tables."`
+	All  bool   `help:"Print up to 100 clients, and not only ten."`
 	JSON bool   `name:"json" help:"Print the report as JSON."`
 	HTML string `name:"html" xor:"html" placeholder:"FILE" help:"${replay_html}"`
 
@@ -147,12 +147,15 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	if err != nil && res.Report.Requests == 0 && !c.JSON {
 		return err // which says why there is none
 	}
+	err = errors.Join(err, res.Report.checkNames())
+	if c.JSON || c.Export != nil { // for a script
+		err = errors.Join(err, res.Report.checkAnswer())
+	}
 	// A broken pipe kills the process here.
 	if c.Export != nil {
-		return errors.Join(err, res.Report.checkNames(), c.print(&res.Report, std.Stderr),
-			res.Report.printExport(std.Stdout))
+		return errors.Join(err, c.print(&res.Report, std.Stderr), res.Report.printExport(std.Stdout))
 	}
-	return errors.Join(err, res.Report.checkNames(), c.print(&res.Report, std.Stdout))
+	return errors.Join(err, c.print(&res.Report, std.Stdout))
 }
 
 // sampleLines is the length of a generated log.

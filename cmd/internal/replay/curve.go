@@ -31,7 +31,7 @@ func newCurve(l *Limit, share float64, found *suggest.Result) *curve {
 	c := &curve{Rate: l.Rate, Share: 100 * share, Requests: requests != nil}
 	for i, burst := range bursts {
 		row := curveRow{Burst: count(burst), Suggested: burst == l.Burst,
-			Clients: countOf(clients[i], uint64(len(found.Clients)))}
+			Clients: countOf(clients[i], found.Matter())}
 		if c.Requests {
 			row.Requests = countOf(requests[i], found.Requests)
 		}

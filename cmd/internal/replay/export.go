@@ -8,8 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 )
 
 // isPrefix reports whether the path stands for all paths below it.
@@ -21,23 +19,6 @@ var notName = regexp.MustCompile(`[/._~-]`)
 // nameOf returns a name for a path.
 func nameOf(path string) string {
 	return cmp.Or(strings.Trim(notName.ReplaceAllString(path, "-"), "-"), "root")
-}
-
-// bundle returns the limits as a policy of several sets: see docs/policy.md.
-func bundle(plan []PathLimit) string {
-	var all policy.Policy
-	for _, p := range plan {
-		rule := plan[0].Limit.Policy.Sets[0].Rules[0] // has the keys and the cost
-		rule.Name, rule.Limit = p.name, p.Limit.rate.limit(int(p.Limit.Burst))
-		set := policy.RuleSet{Name: p.name, Rules: []policy.Rule{rule}}
-		if p.isPrefix() {
-			set.Selector.PathPrefix = p.Path
-		} else {
-			set.Selector.PathExact = p.Path
-		}
-		all.Sets = append(all.Sets, set)
-	}
-	return policyText(&all)
 }
 
 // caddyfile returns the limits as the directive of the module in the folder caddy.
@@ -125,10 +106,11 @@ func (rep *Report) printExport(stdout io.Writer) error {
 	switch {
 	case rep.Limit == nil:
 		why = "no limit is suggested"
-	case o.Export == "policy" && rep.Limit.Policy == nil:
-		why = rep.Limit.NoPolicy
 	case o.Export == "policy":
-		text = bundle(rep.Suggestion.plan(rep.Limit))
+		var err error
+		if text, err = policyOf(rep.Suggestion.plan(rep.Limit), o); err != nil {
+			why = err.Error()
+		}
 	case !slices.Equal(o.Keys, []string{"ip"}) || o.Cost.constant != 1:
 		why = "it needs --key ip and --cost 1"
 	case o.Export == "caddy":

@@ -51,17 +51,10 @@ const (
 	headers
 )
 
-// methodFields are the fields of logs that have the method.
-var methodFields = []string{
-	"request.method", "request_method", "method", "RequestMethod", "ClientRequestMethod",
-	"httpRequest.requestMethod", "httpRequest.httpMethod", "httpMethod", "http.request.method",
-	"req.method", "properties.httpMethod",
-}
-
 // newFacts returns the facts of a policy.
 func newFacts(p *policy.Policy) []*fact {
 	facts := []*fact{
-		{name: "method", fields: methodFields}, {name: "header:Host"}, {name: "path"},
+		{name: "method"}, {name: "header:Host"}, {name: "path"},
 		{name: "query"}, {name: "ip:address"},
 	}
 	for _, s := range p.Sets {

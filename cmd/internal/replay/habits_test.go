@@ -7,8 +7,8 @@ import (
 )
 
 func agentLine(client, path, agent string, second int) string {
-	return fmt.Sprintf(`%s - - [17/May/2015:10:%02d:%02d +0000] "GET %s HTTP/1.1" 200 1 "-" "%s"`+"\n",
-		client, second/60, second%60, path, agent)
+	line := strings.Replace(line(client, second, 1), "/p", path, 1)
+	return strings.TrimSuffix(line, "\n") + ` "-" "` + agent + "\"\n"
 }
 
 // One client is a crawler that asks for many paths, and the other asks for /login most of the time.
@@ -23,6 +23,7 @@ func TestTheReportSaysWhomALimitHurts(t *testing.T) {
 		log.WriteString(agentLine("192.0.2.2", path, "curl/8", i))
 		log.WriteString(agentLine("192.0.2.3", "/", "bingbot", i))
 	}
+	log.WriteString(agentLine("192.0.2.4", "/", "x", 7200))
 	for _, o := range []Options{options(t, "1", 5), suggestOptions(t, "50%", "1")} {
 		text := rendered(t, &replay(t, o, input("a.log", log.String())).Report)
 		for _, want := range []string{"192.0.2.1  Googlebot\n", "192.0.2.2  mostly /login\n",

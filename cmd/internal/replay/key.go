@@ -10,7 +10,6 @@ import (
 	"unsafe"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
-	"github.com/seed-181794aa/ratelimit/cmd/internal/sketch"
 	"github.com/seed-181794aa/ratelimit/internal/clientaddr"
 	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 	"github.com/seed-181794aa/ratelimit/internal/hostname"
@@ -24,6 +23,7 @@ type keyer struct {
 
 	rules  clientaddr.Rules
 	trusts bool // whether rules trust any proxy
+	direct bool // whether the last client was the peer, and not of X-Forwarded-For
 
 	buf, value []byte // reused by each call
 	lines      [2]string
@@ -94,13 +94,18 @@ const maxPart = 256
 // client returns the address of the client as text: an IPv4 address, or the network of an
 // IPv6 address. A peer that is not an address, such as a host name, is returned as it is.
 func (k *keyer) client(rec *accesslog.Record) []byte {
+	k.direct = true
 	if !k.trusts && bytes.IndexByte(rec.Peer, ':') < 0 && bytes.IndexByte(rec.Peer, ',') < 0 {
 		return rec.Peer // most lines need no parsing
 	}
 	peer, lines := k.origin(rec)
 	address := k.rules.Client(view(peer), lines)
-	if !address.IsValid() {
+	k.direct = len(lines) == 0 || address == k.rules.Client(view(peer), nil)
+	switch {
+	case !address.IsValid():
 		return peer
+	case address.IsLoopback():
+		return address.AppendTo(k.value[:0]) // and not ::/64
 	}
 	k.value = k.rules.AppendNetwork(k.value[:0], k.rules.Network(address))
 	return k.value
@@ -142,7 +147,7 @@ type keyed struct {
 }
 
 func newKeyed(o *Options) (keyed, error) {
-	k := keyed{cost: o.Cost, habits: habits{clients: sketch.NewSummary[habit](maxTracked)}}
+	k := keyed{cost: o.Cost, habits: newHabits()}
 	var err error
 	if k.keyer, k.extra, err = newKeyer(o); err != nil {
 		return k, err
@@ -158,7 +163,7 @@ func (k *keyed) fields() []string { return k.extra }
 // pack returns the key and the cost of a request.
 func (k *keyed) pack(rec *accesslog.Record, _ accesslog.Format) (key []byte, cost float64) {
 	key = k.keyer.key(rec)
-	k.habits.add(key, rec)
+	k.habits.add(key, rec, k.keyer.direct)
 	cost, standIn := k.cost.tokens(rec)
 	if standIn {
 		k.standIns++
@@ -173,6 +178,10 @@ func (k *keyed) fillKeys(rep *Report, keys iter.Seq2[string, uint64]) {
 	}
 	rep.CostStandIns = k.standIns
 	if part := slices.Index(k.keyer.names, "ip"); part >= 0 {
-		rep.Clients.fill(rep.Requests, keys, part)
+		if rep.Clients.fill(rep.Requests, keys, part, &k.habits) {
+			rep.Doubts = append(rep.Doubts, rep.Clients.doubt(rep))
+		} else if len(rep.Clients.Proxies) > 0 {
+			rep.remark = rep.Clients.doubt(rep)
+		}
 	}
 }

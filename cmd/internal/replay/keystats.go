@@ -20,6 +20,7 @@ type tracked = sketch.Entry[keyStats]
 type keyStats struct {
 	requests, refused uint64
 	peak              suggest.Peak
+	visitor           *visitor // nil if there are too many
 }
 
 // ranking finds the keys with the most requests, in bounded memory.
@@ -27,25 +28,29 @@ type ranking struct{ *sketch.Summary[keyStats] }
 
 func newRanking(bound int) ranking { return ranking{sketch.NewSummary[keyStats](bound)} }
 
-// track counts a request of a key and returns its entry.
-func (r ranking) track(key []byte) *tracked {
+// track counts a request of a key among all visitors, and returns its entry.
+func (r ranking) track(key []byte, all *visitors) *tracked {
 	e, added := r.See(key)
 	if added {
-		e.Value = keyStats{}
+		e.Value = keyStats{visitor: all.of(key)}
 	}
 	e.Count++
 	e.Value.requests++
 	return e
 }
 
-// add adds a decision in a second since 1970. It reports whether the decision is the first one on
-// the key, or the first refusal.
-func (s *keyStats) add(second int64, granted bool) (news bool) {
+// add adds the decision on a request for a path in a second since 1970.
+func (s *keyStats) add(second int64, path uint32, granted bool) {
 	s.peak.Add(second)
 	if !granted {
 		s.refused++
 	}
-	return s.requests == 1 || !granted && s.refused == 1
+	if v := s.visitor; v != nil {
+		v.Visits.Add(path)
+		if !granted {
+			v.refused++
+		}
+	}
 }
 
 // top returns at most n keys: the ones that were refused most first, and equals by their requests.
@@ -57,30 +62,36 @@ func (r ranking) top(n int) []*tracked {
 	return all[:min(n, len(all))]
 }
 
-// maxDistinct is how many keys a distinctCounter holds. Its counts are exact up to there. Beyond,
-// it keeps between about half as many and all, so the number of keys has a standard error of
-// about 0.4 % at most. It takes about 5 MB.
-const maxDistinct = 1 << 17
+// maxVisitors is how many keys a visitors has. Its counts are exact up to there. Beyond, it keeps
+// between about half as many and all, so its counts of keys have a standard error of about 0.4 % at
+// most. It takes about 12 MB.
+const maxVisitors = 1 << 17
 
-// distinctCounter counts distinct keys in bounded memory.
-type distinctCounter struct {
-	hashes sketch.Sample[uint64, struct{}]
+// visitors has what each key asks for, and how often it was refused, in bounded memory.
+type visitors struct {
+	sketch.Sample[uint64, *visitor]
 }
 
-func newDistinctCounter(bound int) distinctCounter {
+type visitor struct {
+	suggest.Visits
+	refused uint64 // requests
+}
+
+func newVisitors(bound int) visitors {
 	itself := func(h uint64) uint64 { return h }
-	return distinctCounter{sketch.NewSample[uint64, struct{}](bound, itself)}
+	return visitors{sketch.NewSample[uint64, *visitor](bound, itself)}
 }
 
-func (d *distinctCounter) add(key []byte) {
+// of returns the visitor with a key, or nil if the key is not in the sample.
+func (v *visitors) of(key []byte) *visitor {
 	h := hash.Mix(hash.Add(hash.Empty, key))
-	if _, known := d.hashes.Values[h]; !known && d.hashes.Takes(h) {
-		d.hashes.Put(h, struct{}{})
+	found := v.Values[h]
+	if found == nil && v.Takes(h) {
+		found = new(visitor)
+		v.Put(h, found)
 	}
+	return found
 }
 
-// exact reports whether the count is exact. Otherwise it is an estimate.
-func (d *distinctCounter) exact() bool { return d.hashes.OneIn() == 1 }
-
-// total returns the number of distinct keys.
-func (d *distinctCounter) total() uint64 { return uint64(len(d.hashes.Values)) * d.hashes.OneIn() }
+// keys returns the number of distinct keys. It is an estimate if OneIn is above 1.
+func (v *visitors) keys() uint64 { return uint64(len(v.Values)) * v.OneIn() }

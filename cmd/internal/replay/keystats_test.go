@@ -9,9 +9,9 @@ import (
 // The keys with the most requests stay. A key that replaces another one inherits its count. The
 // ones that were refused most come first.
 func TestRanking(t *testing.T) {
-	r := newRanking(3)
+	r, v := newRanking(3), newVisitors(9)
 	for _, n := range []int{3, 2, 2, 2, 1, 1, 1, 1, 4, 4} { // 4 replaces 3
-		r.track(key(n)).Value.add(0, n == 1)
+		r.track(key(n), &v).Value.add(0, 0, n == 1)
 	}
 	var got string
 	for _, e := range r.top(3) {
@@ -26,17 +26,17 @@ func key(n int) []byte { return fmt.Appendf(nil, "key %d", n) }
 
 func TestKeyCounts(t *testing.T) {
 	const bound, keys = 4096, 300_000
-	c := newDistinctCounter(bound)
+	v := newVisitors(bound)
 	for n := range keys {
-		c.add(key(n))
-		c.add(key(n / 2))
-		size := len(c.hashes.Values)
-		if n < bound && (c.total() != uint64(n+1) || !c.exact()) || size > bound {
-			t.Fatalf("after %d keys: a count of %d, exact %v, %d entries", n+1, c.total(), c.exact(), size)
+		v.of(key(n))
+		v.of(key(n / 2))
+		size := len(v.Values)
+		if n < bound && (v.keys() != uint64(n+1) || v.OneIn() != 1) || size > bound {
+			t.Fatalf("after %d keys: a count of %d, one in %d, %d entries", n+1, v.keys(), v.OneIn(), size)
 		}
 	}
 	const tolerance = 5 * 0.022 // standard errors of a sample of half the bound
-	if off := math.Abs(float64(c.total())/keys - 1); off > tolerance || c.exact() {
-		t.Errorf("%d keys of %d: off by %.3f, exact %v", c.total(), keys, off, c.exact())
+	if off := math.Abs(float64(v.keys())/keys - 1); off > tolerance || v.OneIn() == 1 {
+		t.Errorf("%d keys of %d: off by %.3f, one in %d", v.keys(), keys, off, v.OneIn())
 	}
 }

@@ -12,12 +12,11 @@ import (
 // limitMode decides requests by one limit.
 type limitMode struct {
 	keyed
-	limiter *cas.Limiter[string]
-	now     time.Time // of the current request, which is the clock of the limiter
-	outcome Limit     // its counts of requests
-	all     distinctCounter
-	refused distinctCounter // the keys that were refused at least once
-	ranking ranking
+	limiter  *cas.Limiter[string]
+	now      time.Time // of the current request, which is the clock of the limiter
+	outcome  Limit     // its counts of requests
+	visitors visitors
+	ranking  ranking
 }
 
 func newLimitMode(o *Options) (*limitMode, error) {
@@ -27,8 +26,7 @@ func newLimitMode(o *Options) (*limitMode, error) {
 	}
 	m := &limitMode{
 		keyed: k, outcome: Limit{Rate: o.Rate.String(), Burst: uint64(o.Burst), rate: o.Rate},
-		all: newDistinctCounter(maxDistinct), refused: newDistinctCounter(maxDistinct),
-		ranking: newRanking(maxTracked),
+		visitors: newVisitors(maxVisitors), ranking: newRanking(maxTracked),
 	}
 	m.limiter, err = cas.New[string](o.Rate.limit(o.Burst),
 		tb.WithClock(func() time.Time { return m.now }), tb.WithMaxKeys(o.MaxKeys))
@@ -39,7 +37,7 @@ func newLimitMode(o *Options) (*limitMode, error) {
 // for each request of a tracked key.
 func (m *limitMode) decide(p pending, key []byte) (granted bool, _ error) {
 	m.now = time.Unix(0, p.time)
-	entry := m.ranking.track(key)
+	entry := m.ranking.track(key, &m.visitors)
 	d, err := m.limiter.AllowAt(m.now, entry.Key, p.cost)
 	if err != nil {
 		return false, fmt.Errorf("cost %v: %w", p.cost, err)
@@ -49,12 +47,7 @@ func (m *limitMode) decide(p pending, key []byte) (granted bool, _ error) {
 	} else {
 		m.outcome.Refused++
 	}
-	if entry.Value.add(p.time/int64(time.Second), d.Allowed) {
-		m.all.add(key)
-		if !d.Allowed {
-			m.refused.add(key)
-		}
-	}
+	entry.Value.add(p.time/int64(time.Second), p.path, d.Allowed)
 	return d.Allowed, nil
 }
 
@@ -67,10 +60,13 @@ func (m *limitMode) fill(res *Result) {
 			}
 		}
 	})
-	o := m.outcome
-	o.KeysRefused = m.refused.total()
-	rep.KeysExact = m.all.exact()
-	rep.Keys = max(m.all.total(), o.KeysRefused) // estimates may contradict each other
+	o, oneIn := m.outcome, m.visitors.OneIn()
+	kinds := newKinds(o.Burst, m.cost)
+	for _, v := range m.visitors.Values {
+		kinds.add(&v.Visits, v.Kind(), oneIn, v.refused > 0, v.refused)
+	}
+	rep.Kinds = kinds.all()
+	rep.Keys, rep.KeysExact, o.KeysRefused = m.visitors.keys(), oneIn == 1, kinds.refused
 	rep.Limit, rep.EvictedInDebt = &o, m.limiter.Stats().EvictedInDebt
 	for _, e := range m.ranking.top(topKeys) {
 		v := &e.Value

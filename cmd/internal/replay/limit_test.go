@@ -30,7 +30,7 @@ func TestALogIsDecidedExactly(t *testing.T) {
 		var log strings.Builder
 		for i := range 3000 {
 			client := fmt.Sprint(min(rnd.IntN(30), rnd.IntN(30)))
-			fmt.Fprintf(&log, `{"ts":%d,"ip":%q}`+"\n", 1e9+i/3*3, client)
+			fmt.Fprintf(&log, `{"ts":%d,"path":"/","ip":%q}`+"\n", 1e9+i/3*3, client)
 			b, now := buckets[client], int64(i/3*3)
 			if b == nil {
 				b = &oracle{new(big.Rat).Set(burst), now}
@@ -67,11 +67,11 @@ func TestACostAboveTheBurstIsRefused(t *testing.T) {
 func TestCostAndKeyFields(t *testing.T) {
 	o := options(t, "1/d", 4)
 	o.Keys, o.Cost = []string{"tenant", "user"}, mustCost(t, "weight")
-	log := `{"ts":1431857103,"tenant":"t","user":"u","weight":1.5}
-		{"ts":1431857103,"tenant":"t","user":"u","weight":"2.5"}
-		{"ts":1431857103,"tenant":"t","user":"u","weight":0.1}
-		{"ts":1431857103,"tenant":"t","weight":4}
-		{"ts":1431857103,"user":"t"}`
+	log := `{"ts":1431857103,"status":200,"tenant":"t","user":"u","weight":1.5}
+		{"ts":1431857103,"status":200,"tenant":"t","user":"u","weight":"2.5"}
+		{"ts":1431857103,"status":200,"tenant":"t","user":"u","weight":0.1}
+		{"ts":1431857103,"status":200,"tenant":"t","weight":4}
+		{"ts":1431857103,"status":200,"user":"t"}`
 	rep := replay(t, o, input("a.log", log)).Report
 	l := rep.Limit
 	if l.Granted != 4 || l.Refused != 1 || rep.Keys != 3 || rep.CostStandIns != 1 {

@@ -12,7 +12,7 @@ import (
 
 // merger replays inputs as one log, by time. The next request is the earliest of the next requests
 // of all inputs. So the merged log is sorted if each input is. The lines of an input keep their
-// order: a late line is replayed next.
+// order, and the queue sorts them.
 type merger struct {
 	r       *replayer
 	schema  accesslog.Schema
@@ -52,7 +52,10 @@ func (r *replayer) replayInputs(ctx context.Context, inputs []Input, o *Options)
 	}
 	for len(m.open) > 0 && !r.report.Interrupted {
 		src := m.open[0]
-		err := r.add(&src.rec, src.reader.Format())
+		taken, err := r.add(&src.rec, src.reader.Format())
+		if !taken {
+			src.file.Late++
+		}
 		if err == nil {
 			err = m.next(src)
 		}
@@ -113,42 +116,53 @@ func (m *merger) close() (errs []error) {
 	for _, src := range m.sources {
 		if src.reader != nil {
 			src.file.Lines, src.file.Format = src.reader.Lines(), src.reader.Format()
-			src.file.Others = src.reader.Others()
 			m.r.report.hint = cmp.Or(m.r.report.hint, src.reader.Hint())
 			m.r.report.Files = append(m.r.report.Files, src.file)
 		}
-		if f := &src.file; src.err == nil && 2*f.Malformed > f.Lines {
+		if f := &src.file; src.err == nil && 2*f.Malformed > f.Lines-f.Others {
 			src.err = fmt.Errorf("%s: %d of %d lines are malformed, for example %w", f.Name,
 				f.Malformed, f.Lines, src.malformed)
 		}
 		if errors.Is(src.err, accesslog.ErrEmpty) && m.r.report.Requests > 0 {
 			src.err = nil
 		}
-		errs = append(errs, src.err)
+		few, err := src.file.checkOrder()
+		switch {
+		case !few:
+			m.r.report.NoAnswer = "The log is not in the order of time."
+		case err != nil:
+			m.r.report.Doubts = append(m.r.report.Doubts, err.Error()+".")
+		}
+		errs = append(errs, src.err, err)
 	}
 	return errs
 }
 
-// maxShown is how many malformed lines a report quotes: enough to see the reason, and few
-// enough not to hide the report.
+// maxShown is how many malformed lines and messages a report quotes: enough to see the reason, and
+// few enough not to hide the report.
 const maxShown = 5
 
-// next reads the next request of a source, and counts the malformed lines before it.
+// next reads the next request of a source, and counts the other lines before it.
 func (m *merger) next(src *source) error {
 	for {
 		err := src.reader.Next(&src.rec)
 		if err == nil {
+			src.file.NoZone = src.file.NoZone || src.rec.NoZone
 			return nil // without the allocation of bad
 		}
 		var bad *accesslog.LineError
 		if !errors.As(err, &bad) {
 			return err
 		}
-		if src.file.Malformed++; src.malformed == nil {
+		shown := &m.r.report.Malformed
+		if errors.Is(bad, accesslog.ErrMessage) {
+			src.file.Others++
+			shown = &m.r.report.Others
+		} else if src.file.Malformed++; src.malformed == nil {
 			src.malformed = bad
 		}
-		if len(m.r.report.Malformed) < maxShown {
-			m.r.report.Malformed = append(m.r.report.Malformed, bad.Error())
+		if len(*shown) < maxShown {
+			*shown = append(*shown, bad.Error())
 		}
 	}
 }

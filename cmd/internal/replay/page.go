@@ -43,12 +43,18 @@ type page struct {
 	Script   template.JS
 	Log      string
 	Answer   []string
-	Use      []step // and the policy
+	Use      []step
 	Curve    *curve // nil if there is no suggestion
 	Time     timeTable
-	Head     []string // of the table of clients
-	Clients  []clientRow
+	Tables   []pageTable
 	Text     string // what the rest of the page does not have
+}
+
+// pageTable is a table whose rows begin with the name of a client or of a kind of clients.
+type pageTable struct {
+	ID, Title, First string
+	Head             []string
+	Rows             []clientRow
 }
 
 // WriteHTML writes a page that needs no other file. It has charts of the requests over time and,
@@ -58,26 +64,20 @@ func (res *Result) WriteHTML(w io.Writer) error {
 	rep := &res.Report
 	p := page{
 		Security: pageSecurity, Style: template.CSS(pageStyle), Script: template.JS(pageScript),
-		Log: rep.logName(), Answer: rep.answer(), Use: rep.use(), Curve: res.curve,
+		Log: rep.logName(), Answer: rep.answer(), Curve: res.curve,
 		Time: res.timeline.table(rep.Suggestion == nil),
 	}
-	p.Head, p.Clients = rep.clientTable()
+	if steps := rep.steps(); len(steps) > 0 {
+		p.Use = steps[1:] // without this page
+	}
+	head, rows := rep.kindTable()
+	p.Tables = append(p.Tables, pageTable{"kinds", kindTitle, "asking for", head, rows})
+	head, rows = rep.clientTable()
+	p.Tables = append(p.Tables, pageTable{"clients", clientTitle, rep.keyWord(1), head, rows})
 	var text strings.Builder
-	rep.writeSample(&text)
 	rep.writeData(&text)
-	rep.writeTables(&text, true)
+	rep.writeTables(&text)
 	rep.writeNotes(&text)
 	p.Text = printable.Escape(text.String())
 	return pageTemplate.Execute(w, p)
-}
-
-// use returns what to do next, and the policy of a suggested limit.
-func (rep *Report) use() (all []step) {
-	if all = rep.steps(); len(all) > 0 {
-		all = all[1:] // which is this page
-	}
-	if l := rep.Limit; l != nil && l.Policy != nil {
-		all = append(all, step{"policy.json", policyText(l.Policy)})
-	}
-	return all
 }

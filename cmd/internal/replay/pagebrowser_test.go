@@ -69,7 +69,7 @@ func (b tab) close() {
 const shownOrder = `[...document.querySelectorAll("#clients tbody th bdi")]` +
 	`.map((key) => key.textContent)`
 
-// A user reads the chart of a suggestion and copies its policy, in a light and in a dark browser.
+// A user reads the chart of a suggestion and copies its command, in a light and in a dark browser.
 func TestPageOfASuggestion(t *testing.T) {
 	b := open(t, pageOf(t, suggestOptions(t, "1%", ""), sampled(6000)))
 	b.check(`document.querySelector("#curve[role=img][aria-label] canvas") !== null`, "true")
@@ -82,10 +82,10 @@ func TestPageOfASuggestion(t *testing.T) {
 		t.Error("light and dark have the same background")
 	}
 	b.check(`document.getAnimations().length`, "0")
-	b.do(chromedp.Click(`[aria-label="Copy: policy.json"]`))
+	b.do(chromedp.Click(`[aria-label="Copy: Try it"]`))
 	if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool](
-		`document.querySelector('[aria-label="Copy: policy.json"]').textContent === "Copied"`)); err != nil {
-		t.Errorf("the policy is not copied: %v", err)
+		`document.querySelector('[aria-label="Copy: Try it"]').textContent === "Copied"`)); err != nil {
+		t.Errorf("the command is not copied: %v", err)
 	}
 	b.close()
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/suggest"
 )
@@ -104,23 +105,23 @@ func (p *pathGroups) choose() {
 }
 
 // add adds a request of a key to its group, if it is one of the chosen ones.
-func (p *pathGroups) add(key, group []byte, time int64, cost uint64) {
+func (p *pathGroups) add(key, group []byte, at pending, cost uint64) {
 	if p.counts != nil {
 		p.choose()
 	}
 	for _, g := range p.groups {
 		if g.path == string(group) {
 			g.requests++
-			g.collector.Add(key, time, cost)
+			g.collector.Add(key, at.time, cost, at.path)
 			return
 		}
 	}
 }
 
-// end returns the groups in the order of their paths.
-func (p *pathGroups) end() []*pathGroup {
+// end returns the groups of a whole log in the order of their paths.
+func (p *pathGroups) end(whole *suggest.Collector) []*pathGroup {
 	for _, g := range p.groups {
-		g.found = g.collector.Result()
+		g.found = g.collector.Result(whole)
 	}
 	slices.SortFunc(p.groups, func(a, b *pathGroup) int { return cmp.Compare(a.path, b.path) })
 	return p.groups
@@ -131,7 +132,9 @@ type PathLimit struct {
 	// Path is a path, or if it ends with a slash and is not "/" all paths below it.
 	Path     string `json:"path"`
 	Requests uint64 `json:"requests"`
-	Clients  uint64 `json:"clients"`
+	// Clients is an estimate from one client in OneIn, and so is KeysRefused of the Limit.
+	Clients uint64 `json:"clients"`
+	OneIn   uint64 `json:"one_in"`
 	// Limit is found as the suggested limit of all requests is.
 	Limit *Limit `json:"limit"`
 	// Stricter reports that a client can take at most half as much in a minute as under the limit of
@@ -146,27 +149,29 @@ type PathLimit struct {
 // one of all requests, if there is one. Each limit gets the same share, which becomes smaller until
 // that is so.
 func (s *Suggestion) findByPath(
-	o *Options, found *suggest.Result, groups []*pathGroup,
+	o *Options, found *suggest.Result, groups []*pathGroup, span time.Duration,
 ) (all *Limit) {
 	share := o.Suggest.fraction
 	for i := range maxSteps + 1 {
 		if i == maxSteps {
 			share = 0
 		}
-		if all = s.find(o, found, share); all == nil {
+		if all = s.find(o, found, share, span); all == nil {
 			return nil
 		}
 		s.Paths = []PathLimit{}
 		for _, g := range groups {
-			if l := leastLimit(burstsFor(o, g.found, share), o.leastBurst(), g.found); l != nil {
+			bursts := burstsFor(o, g.found, share)
+			if l := leastLimit(bursts, o.leastBurst(), g.found, span); l != nil {
 				s.Paths = append(s.Paths, PathLimit{
-					Path: g.path, Requests: g.requests, Clients: uint64(len(g.found.Clients)) * g.found.OneIn,
-					Limit: l, Stricter: 2*l.perMinute() <= all.perMinute(), found: g.found,
+					Path: g.path, Requests: g.requests, OneIn: g.found.OneIn,
+					Clients: uint64(len(g.found.Clients)) * g.found.OneIn,
+					Limit:   l, Stricter: 2*l.perMinute() <= all.perMinute(), found: g.found,
 				})
 			}
 		}
 		s.Together, s.TogetherOneIn = together(s.plan(all))
-		if float64(s.Together) <= o.Suggest.fraction*float64(len(found.Clients)) {
+		if float64(s.Together) <= o.Suggest.fraction*float64(found.Matter()) {
 			break
 		}
 		share *= 0.8
@@ -174,8 +179,8 @@ func (s *Suggestion) findByPath(
 	return all
 }
 
-// together returns how many clients are ever refused by any limit of a plan, as an estimate from
-// one in oneIn. A client is refused first by a limit that would refuse it alone, so these are the
+// together returns how many clients that matter are ever refused by any limit of a plan, as an
+// estimate from one in oneIn. A client is refused first by a limit that would refuse it alone, so these are the
 // clients that a limit refuses by itself.
 func together(plan []PathLimit) (clients, oneIn uint64) {
 	for _, p := range plan {
@@ -184,7 +189,7 @@ func together(plan []PathLimit) (clients, oneIn uint64) {
 	refused := make(map[string]bool)
 	for _, p := range plan {
 		for _, c := range p.found.Refused(p.Limit.index, p.Limit.Burst) {
-			if suggest.InSample(c.Key, oneIn) {
+			if p.found.Matters(c) && suggest.InSample(c.Key, oneIn) {
 				refused[c.Key] = true
 			}
 		}
@@ -214,20 +219,27 @@ func (rep *Report) writePaths(b *strings.Builder) {
 	b.WriteString("\nLimits by path, each by itself:\n\n")
 	table := columns(b)
 	fmt.Fprintln(table, "requests\tclients\trefused\t  limit\t  path")
-	all := PathLimit{Path: "all", Requests: rep.Requests, Clients: rep.Keys, Limit: rep.Limit}
+	all := PathLimit{Path: "all", Requests: rep.Requests, Clients: rep.Keys, OneIn: 1, Limit: rep.Limit}
+	sampled := ""
 	for _, p := range append([]PathLimit{all}, s.Paths...) {
 		if p.Stricter {
 			p.Path = "> " + p.Path
 		}
+		about := ""
+		if p.OneIn > 1 {
+			about = "≈ "
+			sampled = "≈: an estimate, because the path has more than 16,384 clients.\n"
+		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t  %s, burst %s\t  %s\n", grouped(p.Requests),
-			grouped(p.Clients), grouped(p.Limit.KeysRefused), p.Limit.Rate, grouped(p.Limit.Burst), p.Path)
+			about+grouped(p.Clients), about+grouped(p.Limit.KeysRefused), p.Limit.Rate,
+			grouped(p.Limit.Burst), p.Path)
 	}
 	table.Flush()
 	about := ""
 	if s.TogetherOneIn > 1 {
 		about = "about "
 	}
-	fmt.Fprintf(b, "\n>: in the policy, because it is far stricter than the limit of all requests.\n"+
-		"Together, the limits of the policy refuse %s%s.\n", about,
-		ofAll(s.Together, rep.Keys, "client", "clients"))
+	fmt.Fprintf(b, "\n%s>: in the policy, because it is far stricter than the limit of all requests.\n"+
+		"Together, the limits of the policy refuse %s%s that count for the share.\n", sampled, about,
+		ofAll(s.Together, s.found.Matter(), "client", "clients"))
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
-	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 )
 
 func TestGroupsOfPaths(t *testing.T) {
@@ -33,7 +32,7 @@ func pathLog() (all, login string) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	second := 0
 	for range 200 {
-		second += rng.IntN(17)
+		second += rng.IntN(60)
 		client := fmt.Sprintf("192.0.2.%d", rng.IntN(50))
 		one := strings.Replace(line(client, second, 1), "/p", "/login", 1)
 		login += one
@@ -73,7 +72,7 @@ func TestLimitsByPathShareTheirClients(t *testing.T) {
 		}
 		for path := range 4 {
 			for i := range 12 { // at once if the path is the client's own, and otherwise slowly
-				second := 250*i + path
+				second := 500*i + path
 				if client%40 == path {
 					second = 0
 				}
@@ -102,7 +101,7 @@ func TestLimitsByPathShareTheirClients(t *testing.T) {
 func TestLimitsByPathOfManyClients(t *testing.T) {
 	var log strings.Builder
 	for client := range maxPathKeys + 100 {
-		log.WriteString(line(fmt.Sprintf("10.%d.%d.%d", client>>16, client>>8&255, client&255), client/10,
+		log.WriteString(line(fmt.Sprintf("10.%d.%d.%d", client>>16, client>>8&255, client&255), client/3,
 			1))
 	}
 	o := suggestOptions(t, "1%", "1")
@@ -167,15 +166,19 @@ func TestExports(t *testing.T) {
 // Paths that differ in a slash have limits of their own, with different names. The limit of a
 // prefix counts the requests to all paths below it together.
 func TestNamesOfLimitsAreDistinct(t *testing.T) {
-	rep := Report{Suggestion: &Suggestion{}, Limit: &Limit{rate: mustRate(t, "5"), Burst: 9,
-		Policy: policy.Rules(policy.Rule{Keys: []string{"ip:address"}})}}
+	rep := Report{Suggestion: &Suggestion{}, Limit: &Limit{rate: mustRate(t, "5"), Burst: 9},
+		options: &Options{Keys: []string{"ip"}, IPv6Prefix: 64, Cost: mustCost(t, "1")}}
 	s := rep.Suggestion
 	for _, path := range []string{"/", "/api", "/api/", "/a.pi/", "/b", "/b-7", "/b/"} {
 		l := &Limit{rate: mustRate(t, "1"), Burst: 2}
 		s.Paths = append(s.Paths, PathLimit{Path: path, Limit: l, Stricter: true})
 	}
 	s.Paths = append(s.Paths, PathLimit{Path: "/lax", Limit: rep.Limit})
-	p, err := cli.ParsePolicy([]byte(bundle(s.plan(rep.Limit))))
+	policy, err := policyOf(s.plan(rep.Limit), rep.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := cli.ParsePolicy([]byte(policy))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +212,8 @@ func TestNothingToExport(t *testing.T) {
 	} {
 		o := suggestOptions(t, "5%", "1")
 		o.Keys, o.Export, o.IPv6Prefix = []string{tt.key}, tt.name, 60
-		rep := replay(t, o, input("a.log", strings.Repeat(line("192.0.2.1", 1, 1), minRequests))).Report
+		log := aDay(strings.Repeat(line("192.0.2.1", 1, 1), minRequests))
+		rep := replay(t, o, input("a.log", log)).Report
 		var out strings.Builder
 		err := rep.printExport(&out)
 		if err == nil || !strings.HasPrefix(err.Error(), tt.want) || out.Len() > 0 ||

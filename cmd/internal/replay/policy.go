@@ -36,7 +36,7 @@ type policyMode struct {
 // ruleRefusals are the keys that a rule refuses.
 type ruleRefusals struct {
 	ranking ranking
-	keys    distinctCounter
+	keys    visitors
 }
 
 func newPolicyMode(o *Options) (*policyMode, error) {
@@ -68,12 +68,11 @@ func (p *policyMode) countKey(_ *http.Request, e httplimit.Event) {
 	}
 	r := p.refusals[e.Rule]
 	if r == nil {
-		r = &ruleRefusals{newRanking(maxTracked), newDistinctCounter(maxDistinct)}
+		r = &ruleRefusals{newRanking(maxTracked), newVisitors(maxVisitors)}
 		p.refusals[e.Rule] = r
 	}
 	key := []byte(httplimit.FormatKey(e.Key))
-	r.ranking.track(key).Value.add(0, false)
-	r.keys.add(key)
+	r.ranking.track(key, &r.keys).Value.add(0, 0, false)
 }
 
 // pack returns what the rules look at. The cost is theirs.

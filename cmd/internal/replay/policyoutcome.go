@@ -57,7 +57,7 @@ func (p *policyMode) fill(res *Result) {
 		}
 		rep.EvictedInDebt += s.Table.EvictedInDebt
 		if r := p.refusals[s.Label]; r != nil {
-			rule.KeysRefused = r.keys.total()
+			rule.KeysRefused = r.keys.keys()
 			for _, e := range r.ranking.top(shownKeys) {
 				rule.Top = append(rule.Top, RuleKey{e.Key, e.Value.refused, e.Partial})
 			}

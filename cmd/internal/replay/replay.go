@@ -42,7 +42,7 @@ type Options struct {
 
 	// Picture keeps what WriteHTML needs, for a limit or a suggestion.
 	Picture bool
-	// All makes the text have all tables.
+	// All makes the text have all keys of the report.
 	All bool
 }
 
@@ -67,8 +67,13 @@ func Run(ctx context.Context, o Options, inputs []Input) (*Result, error) {
 		r.timeline = newTimeline()
 	}
 	errs := r.replayInputs(ctx, inputs, &o)
+	if r.report.NoAnswer != "" { // no number from a wrong order
+		res := &Result{Report: newReport(&o), timeline: newTimeline()}
+		res.Report.Files, res.Report.NoAnswer = r.report.Files, r.report.NoAnswer
+		return res, errors.Join(errs...)
+	}
 	res := &Result{Report: r.report, timeline: r.timeline}
-	res.Report.Busiest = r.load.busiest()
+	res.Report.Busiest = r.busiest()
 	m.fill(res)
 	return res, errors.Join(errs...)
 }

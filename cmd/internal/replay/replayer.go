@@ -5,6 +5,7 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/suggest"
+	"github.com/seed-181794aa/ratelimit/internal/hash"
 )
 
 // replayer has a mode decide requests in the order of their times. It is not safe for concurrent
@@ -13,33 +14,34 @@ type replayer struct {
 	mode     mode
 	queue    queue
 	report   Report // of the inputs and of the lines so far
-	load     load
+	load     suggest.Peak
 	timeline *timeline // nil without Options.Picture
 }
 
 // add adds a request of a log in the given format to the queue. It is decided after the requests
-// with earlier times.
-func (r *replayer) add(rec *accesslog.Record, format accesslog.Format) error {
+// with earlier times. add reports false, and leaves the request out, if it is too late for that.
+func (r *replayer) add(rec *accesslog.Record, format accesslog.Format) (taken bool, err error) {
+	if !r.queue.takes(rec.Time) {
+		return false, nil
+	}
 	r.report.addTime(time.Unix(0, rec.Time).UTC())
 	text, cost := r.mode.pack(rec, format)
-	if r.queue.add(rec.Time, cost, text) {
-		return r.pass((r.queue.len() + 1) / 2)
+	path := uint32(hash.Mix(hash.Add(hash.Empty, rec.Path)))
+	if r.queue.add(pending{time: rec.Time, cost: cost, path: path}, text) {
+		return true, r.pass((r.queue.len() + 1) / 2)
 	}
-	return nil
+	return true, nil
 }
 
 // pass decides the n earliest requests of the queue.
 func (r *replayer) pass(n int) error {
-	return r.queue.pass(n, func(p pending, text []byte, late bool) error {
+	return r.queue.pass(n, func(p pending, text []byte) error {
 		granted, err := r.mode.decide(p, text)
 		if err != nil {
 			return err
 		}
-		if late {
-			r.report.Late++
-		}
 		second := p.time / int64(time.Second)
-		r.load.add(second, granted)
+		r.load.Add(second)
 		if r.timeline != nil {
 			r.timeline.add(second, granted)
 		}
@@ -47,33 +49,10 @@ func (r *replayer) pass(n int) error {
 	})
 }
 
-// load finds the second with the most requests of all clients.
-type load struct {
-	peak    suggest.Peak
-	granted int // in the latest second
-	left    int // granted in the busiest second
-}
-
-// add counts a decision in a second since 1970.
-func (l *load) add(second int64, granted bool) {
-	switch l.peak.Add(second) {
-	case 0:
-		return // it is late
-	case 1:
-		l.granted = 0
-	}
-	if granted {
-		l.granted++
-	}
-	if l.peak.At == second {
-		l.left = l.granted
-	}
-}
-
-func (l *load) busiest() *Busiest {
-	if l.peak.Most == 0 {
+// busiest returns the second with the most requests of all keys.
+func (r *replayer) busiest() *Busiest {
+	if r.load.Most == 0 {
 		return nil
 	}
-	left := l.left
-	return &Busiest{time.Unix(l.peak.At, 0).UTC(), l.peak.Most, &left}
+	return &Busiest{time.Unix(r.load.At, 0).UTC(), r.load.Most}
 }

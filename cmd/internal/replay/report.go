@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
-	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 )
 
 // topKeys is how many keys a report has.
@@ -22,18 +21,20 @@ type Report struct {
 	Interrupted bool `json:"interrupted"`
 	// Files has the inputs that were opened, in order.
 	Files []File `json:"files"`
-	// Malformed has the first five malformed lines, as file:line: reason: text.
+	// Malformed has the first five malformed lines, as file:line: reason: text, and Others the first
+	// five lines that are not requests.
 	Malformed []string `json:"malformed"`
+	Others    []string `json:"others"`
+	// NoAnswer says why the report has no answer. Doubts say why the answer may be wrong.
+	NoAnswer string   `json:"no_answer,omitempty"`
+	Doubts   []string `json:"doubts"`
 
-	// Requests is the number of valid lines. Each line is a request.
+	// Requests is the number of valid lines that are not too late. Each line is a request.
 	Requests uint64 `json:"requests"`
 	// First and Last are the earliest and the latest time of a request. They are left out
 	// if there is no request.
 	First time.Time `json:"first,omitzero"`
 	Last  time.Time `json:"last,omitzero"`
-	// Late counts the requests that were decided after later ones, because their lines came too late
-	// for the queue.
-	Late uint64 `json:"late"`
 	// EvictedInDebt counts the buckets that left a full table before they were full themselves: more
 	// was granted than the limits allow.
 	EvictedInDebt uint64 `json:"evicted_in_debt"`
@@ -55,9 +56,10 @@ type Report struct {
 	// than are tracked, its counts are lower bounds.
 	Clients Clients `json:"clients"`
 
-	// Limit was replayed or is suggested. It is left out under a policy, and if no limit is suggested:
-	// no burst is enough, there are fewer than 100 requests, or more clients than --max-keys.
+	// Limit was replayed or is suggested. It is left out under a policy, and if there is no answer.
 	Limit *Limit `json:"limit,omitempty"`
+	// Kinds has the kinds of clients, and whom of them the limit refuses.
+	Kinds []Kind `json:"kinds"`
 	// Top has up to 100 keys: the ones that the limit refuses most, or that need the greatest bursts
 	// under the suggested limit, and then the ones with the most requests. It is empty under a policy.
 	Top []TopKey `json:"top"`
@@ -71,14 +73,13 @@ type Report struct {
 
 	options *Options
 	hint    string // where the log may have the client
+	remark  string // what may be a doubt
 }
 
 // Busiest is the second of a log with the most requests of all keys.
 type Busiest struct {
 	Second   time.Time `json:"second"`
 	Requests uint32    `json:"requests"`
-	// Left is how many of them are granted. It is left out if that was not counted.
-	Left *int `json:"left,omitempty"`
 }
 
 // File is one input.
@@ -88,10 +89,14 @@ type File struct {
 	// Format is a name such as common, combined or json, or empty if no line was valid.
 	Format accesslog.Format `json:"format"`
 	// Lines counts the lines that are not blank, Malformed the ones that should be a request and are
-	// not, and Others directives and messages of programs.
+	// not, Others directives and messages of programs, and Late the requests that are left out because
+	// they stand behind 65,536 later ones or more.
 	Lines     int64 `json:"lines"`
 	Malformed int64 `json:"malformed"`
 	Others    int64 `json:"others"`
+	Late      int64 `json:"late"`
+	// NoZone reports that times have no zone, and are read as UTC.
+	NoZone bool `json:"no_zone"`
 }
 
 // Limit is a limit that was replayed or suggested, and what it refuses.
@@ -107,10 +112,6 @@ type Limit struct {
 	Granted   uint64 `json:"granted"`
 	Refused   uint64 `json:"refused"`
 	Uncounted bool   `json:"uncounted,omitempty"`
-	// Policy is a suggested limit as a policy, which tb-proxy takes as it is. It is left out if a
-	// policy cannot have the limit, for the reason in NoPolicy.
-	Policy   *policy.Policy `json:"policy,omitempty"`
-	NoPolicy string         `json:"no_policy,omitempty"`
 
 	rate  Rate
 	index int // of its rate in a suggestion
@@ -139,8 +140,9 @@ type TopKey struct {
 // JSON would have nil as null.
 func newReport(o *Options) Report {
 	return Report{
-		Files: []File{}, Malformed: []string{}, Top: []TopKey{}, Algorithms: []AlgorithmOutcome{},
-		Missing: make(map[string]uint64), KeyParts: o.Keys, Cost: o.Cost.String(), options: o,
+		Files: []File{}, Malformed: []string{}, Others: []string{}, Doubts: []string{}, Kinds: []Kind{},
+		Top: []TopKey{}, Algorithms: []AlgorithmOutcome{}, Missing: make(map[string]uint64),
+		KeyParts: o.Keys, Cost: o.Cost.String(), options: o,
 	}
 }
 
@@ -173,6 +175,36 @@ func (rep *Report) checkNames() error {
 	if n := rep.CostStandIns; n > 0 && n == rep.Requests {
 		errs = append(errs, fmt.Errorf("no request has a positive number in %s, the field of --cost",
 			rep.Cost))
+	}
+	return errors.Join(errs...)
+}
+
+// maxLate is which part of the requests of a file may be left out because they stand too far behind
+// later ones: the line of a download of hours does. The file of more is not in the order of time.
+const maxLate = 0.001
+
+// checkOrder returns an error about requests that are left out of a file, and whether they are few.
+func (f *File) checkOrder() (few bool, err error) {
+	if f.Late == 0 {
+		return true, nil
+	}
+	err = fmt.Errorf("%s: %s of %s lines stand behind %s later ones or more", f.Name, grouped(f.Late),
+		grouped(f.Lines), grouped(queueRequests/2))
+	if few = float64(f.Late) <= maxLate*float64(f.Lines); few {
+		return true, fmt.Errorf("%w, and are left out", err)
+	}
+	return false, fmt.Errorf("%w: want the lines in the order of time, such as from tb replay"+
+		" access.log*, which merges several files, or a file that is sorted by time", err)
+}
+
+// checkAnswer returns an error for programs if there is no answer, or if it may be wrong.
+func (rep *Report) checkAnswer() error {
+	var errs []error
+	if rep.NoAnswer != "" {
+		errs = append(errs, errors.New(rep.NoAnswer))
+	}
+	for _, doubt := range rep.Doubts {
+		errs = append(errs, fmt.Errorf("the answer may be wrong: %s", doubt))
 	}
 	return errors.Join(errs...)
 }

@@ -38,8 +38,13 @@ func replay(t testing.TB, o Options, inputs ...Input) *Result {
 
 // line is a request of a client at a second, for a body of that many bytes.
 func line(client string, second, size int) string {
-	return fmt.Sprintf("%s - - [17/May/2015:10:%02d:%02d +0000] \"GET /p HTTP/1.1\" 200 %d\n",
-		client, second/60, second%60, size)
+	return fmt.Sprintf("%s - - [17/May/2015:%02d:%02d:%02d +0000] \"GET /p HTTP/1.1\" 200 %d\n",
+		client, 10+second/3600, second/60%60, second%60, size)
+}
+
+// aDay returns a log that begins a day earlier, with a request of another client.
+func aDay(log string) string {
+	return `192.0.2.255 - - [16/May/2015:10:00:00 +0000] "GET /early HTTP/1.1" 200 1` + "\n" + log
 }
 
 // A log that has just been rotated is empty, which is an error only if no file has a request.

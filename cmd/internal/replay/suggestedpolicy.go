@@ -2,6 +2,7 @@ package replay
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -15,14 +16,14 @@ import (
 	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 )
 
-// addPolicy adds the limit as a policy that tb-proxy accepts, or the reason why there is none.
-func (l *Limit) addPolicy(o *Options) {
-	rule := policy.Rule{Name: "suggested", Limit: l.rate.limit(int(l.Burst))}
+// policyOf returns the limits as a policy that tb-proxy accepts, or an error that says why there is
+// none. Several limits are several sets: see docs/policy.md.
+func policyOf(plan []PathLimit, o *Options) (text string, err error) {
+	rule := policy.Rule{}
 	for _, part := range o.Keys {
 		key, ok := policyKey(part, o.IPv6Prefix)
 		if !ok {
-			l.NoPolicy = "a policy has no key for " + part
-			return
+			return "", fmt.Errorf("a policy has no key for %s", part)
 		}
 		rule.Keys = append(rule.Keys, key)
 	}
@@ -30,27 +31,33 @@ func (l *Limit) addPolicy(o *Options) {
 		rule.OnMissing = policy.Shared // as in a replay
 	}
 	if o.Cost.constant == 0 {
-		l.NoPolicy = "a policy would settle the cost after the response"
-		return
+		return "", errors.New("a policy would settle the cost after the response")
 	}
 	if o.Cost.constant != 1 {
 		rule.Cost.Fixed = o.Cost.constant
 	}
-	p := policy.Rules(rule)
-	if _, err := cli.ParsePolicy([]byte(policyText(p))); err != nil {
-		l.NoPolicy = cli.Problems(err)[0]
-		return
+	var all policy.Policy
+	for _, p := range plan {
+		rule.Name, rule.Limit = p.name, p.Limit.rate.limit(int(p.Limit.Burst))
+		set := policy.RuleSet{Rules: []policy.Rule{rule}}
+		if len(plan) > 1 {
+			set.Name = p.name
+		}
+		if p.isPrefix() {
+			set.Selector.PathPrefix = p.Path
+		} else {
+			set.Selector.PathExact = p.Path
+		}
+		all.Sets = append(all.Sets, set)
 	}
-	l.Policy = p
-}
-
-// policyText returns a policy as JSON.
-func policyText(p *policy.Policy) string {
-	text, err := json.MarshalIndent(p, "", "  ")
+	data, err := json.MarshalIndent(&all, "", "  ")
 	if err != nil {
-		panic(err) // a suggestion has no number that JSON has not
+		return "", err
 	}
-	return string(text)
+	if _, err := cli.ParsePolicy(data); err != nil {
+		return "", errors.New(cli.Problems(err)[0])
+	}
+	return string(data), nil
 }
 
 // perSecond returns the rate in tokens a second, nearly.

@@ -3,6 +3,7 @@ package replay
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -35,11 +36,15 @@ func checkSuggestion(t *testing.T, o Options, in Input) {
 	t.Helper()
 	rep := replay(t, o, in).Report
 	for _, r := range rep.Suggestion.Rates {
-		refused := func(burst uint64) float64 {
+		refused := func(burst uint64) (greatest float64) {
 			o := o
 			o.Suggest, o.Rate, o.Burst = Share{}, r.rate, int(burst)
-			rep := replay(t, o, in).Report
-			return share(rep.Limit.KeysRefused, rep.Keys)
+			for _, k := range replay(t, o, in).Report.Kinds {
+				if k.Matters {
+					greatest = max(greatest, share(k.ClientsRefused, k.Clients))
+				}
+			}
+			return greatest
 		}
 		share := rep.Suggestion.Share
 		if refused(r.Burst) > share || r.Burst > 1 && refused(r.Burst-1) <= share {
@@ -68,7 +73,8 @@ func TestTheSuggestedLimitIsTheLeast(t *testing.T) {
 		}
 		return rates
 	}
-	found := suggest.New(slices.Repeat([]tb.Limit{{Capacity: 1, Tokens: 1, Per: 1}}, 5), 0, 1).Result()
+	c := suggest.New(slices.Repeat([]tb.Limit{{Capacity: 1, Tokens: 1, Per: 1}}, 5), 0, 1)
+	found := c.Result(c)
 	for _, tt := range []struct {
 		rates []RateBurst
 		rate  string
@@ -81,11 +87,11 @@ func TestTheSuggestedLimitIsTheLeast(t *testing.T) {
 		{bursts(0, 0, 0, 0, 9), "100/s", 100},
 		{bursts(9), "1/m", 9},
 	} {
-		if l := leastLimit(tt.rates, 5, found); l.Rate != tt.rate || l.Burst != tt.burst {
+		if l := leastLimit(tt.rates, 5, found, math.MaxInt64); l.Rate != tt.rate || l.Burst != tt.burst {
 			t.Errorf("%+v, want %+v", l, tt)
 		}
 	}
-	if l := leastLimit(bursts(0, 0), 1, found); l != nil {
+	if l := leastLimit(bursts(0, 0), 1, found, math.MaxInt64); l != nil {
 		t.Errorf("%+v although no burst is enough", l)
 	}
 }
@@ -98,6 +104,9 @@ func TestTooManyKeysForASuggestion(t *testing.T) {
 		var log string
 		for i := range n {
 			log += strings.Repeat(line(fmt.Sprint(i), 1, 1), minRequests)
+		}
+		if n > 0 {
+			log += line("0", 3601, 1)
 		}
 		res, err := Run(t.Context(), o, []Input{input("a.log", log)})
 		limit := res.Report.Limit
@@ -113,26 +122,31 @@ func TestTooManyKeysForASuggestion(t *testing.T) {
 	}
 }
 
-// The refusals of clients, of all requests and of the busiest second are what a replay has.
+// The refusals of clients and requests, of all and of each kind, are what a replay has.
 func TestTheCostsOfASuggestion(t *testing.T) {
 	o := suggestOptions(t, "2%", "")
 	rep := replay(t, o, sampled(6000)).Report
 	l := rep.Limit
 	want := replay(t, options(t, l.Rate, int(l.Burst)), sampled(6000)).Report
 	if l.KeysRefused != want.Limit.KeysRefused || l.Refused != want.Limit.Refused ||
-		*rep.Busiest.Left != *want.Busiest.Left || rep.Busiest.Second != want.Busiest.Second ||
+		*rep.Busiest != *want.Busiest || !slices.Equal(rep.Kinds, want.Kinds) ||
 		len(rep.Top) != topKeys {
-		t.Errorf("%+v, %+v; a replay has %+v, %+v", l, rep.Busiest, want.Limit, want.Busiest)
+		t.Errorf("%+v, %+v; a replay has %+v, %+v", l, rep.Kinds, want.Limit, want.Kinds)
+	}
+	twice := replay(t, options(t, l.Rate, 2*int(l.Burst)), sampled(6000)).Report.Limit.KeysRefused
+	if got := rep.Suggestion.TwiceTheBurst; got != twice {
+		t.Errorf("%d clients with twice the burst, want %d", got, twice)
 	}
 	for i, k := range rep.Top {
 		if w := want.Top[i]; k.Refused != w.Refused || k.Refused == 0 && k.Requests != w.Requests {
 			t.Errorf("%+v; a replay has %+v", k, w)
 		}
 	}
+	o = suggestOptions(t, "2%", "100000")
 	o.Cost = mustCost(t, "bytes")
 	rep = replay(t, o, sampled(6000)).Report
-	if !rep.Limit.Uncounted || rep.Busiest.Left != nil {
-		t.Errorf("%+v, %+v although costs vary", rep.Limit, rep.Busiest)
+	if !rep.Limit.Uncounted || rep.Suggestion.Trial != nil {
+		t.Errorf("%+v, %+v although costs vary", rep.Limit, rep.Suggestion)
 	}
 }
 
@@ -142,7 +156,7 @@ func TestASuggestionWithDecimalCosts(t *testing.T) {
 		o := suggestOptions(t, "1%", "")
 		o.Cost = mustCost(t, cost)
 		_, err := Run(t.Context(), o,
-			[]Input{input("a.log", `{"ts":1431857103,"ip":"a","w":0.5}`)})
+			[]Input{input("a.log", `{"ts":1431857103,"path":"/","w":0.5}`)})
 		const want = "a request costs 0.5 tokens: a suggestion needs whole tokens"
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("cost %s: error %v", cost, err)
@@ -157,8 +171,9 @@ func TestTheCurveIsWhatAReplayRefuses(t *testing.T) {
 	res := replay(t, o, in)
 	suggested := 0
 	for _, row := range res.curve.Rows {
-		got := replay(t, options(t, res.curve.Rate, int(row.Burst.Value)), in).Report.Limit
-		if row.Clients != countOf(got.KeysRefused, res.Report.Keys) ||
+		rep := replay(t, options(t, res.curve.Rate, int(row.Burst.Value)), in).Report
+		got, matter := rep.Limit, rep.Kinds[0]
+		if row.Clients != countOf(matter.ClientsRefused, matter.Clients) ||
 			row.Requests != countOf(got.Refused, res.Report.Requests) {
 			t.Errorf("%+v; a replay has %+v", row, got)
 		}
@@ -169,7 +184,8 @@ func TestTheCurveIsWhatAReplayRefuses(t *testing.T) {
 	if l := res.Report.Limit; suggested != int(l.Burst) || res.curve.Rate != l.Rate {
 		t.Errorf("%d at %s, want %+v", suggested, res.curve.Rate, l)
 	}
-	o.Cost = mustCost(t, "bytes")
+	o = suggestOptions(t, "2%", "100000")
+	o.Picture, o.Cost = true, mustCost(t, "bytes")
 	if c := replay(t, o, sampled(1000)).curve; c.Requests || len(c.Rows) < 10 {
 		t.Errorf("%+v although costs vary", c)
 	}
@@ -179,7 +195,9 @@ func TestJSONHasListsNotNulls(t *testing.T) {
 	ofBytes := suggestOptions(t, "0%", "1")
 	ofBytes.Cost = mustCost(t, "bytes")
 	for _, o := range []Options{options(t, "1", 1), suggestOptions(t, "0%", "1"), ofBytes} {
-		for _, l := range []string{strings.Repeat(line("a", 1, 1), minRequests), line("a", 1, 1), "x\n"} {
+		for _, l := range []string{
+			strings.Repeat(line("a", 1, 1), minRequests) + line("a", 7200, 1), line("a", 1, 1), "x\n",
+		} {
 			res, _ := Run(t.Context(), o, []Input{input("a.log", l)})
 			text, err := json.Marshal(&res.Report)
 			if err != nil || strings.Contains(string(text), "null") {

@@ -9,59 +9,83 @@ import (
 	"time"
 )
 
-// WriteText writes the report as text: the answer, what to do next, the clients, and notes about
-// the log.
+// WriteText writes the report as text: the answer, whom it hits, what to do next, the clients, and
+// notes about the log.
 func (rep *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
-	if rep.Interrupted {
-		b.WriteString("INTERRUPTED: this report covers the requests up to the interrupt.\n")
-	}
-	rep.writeSample(&b)
 	for _, sentence := range rep.answer() {
 		b.WriteString(sentence + "\n")
 	}
 	rep.writeData(&b)
+	head, kinds := rep.kindTable()
+	writeTable(&b, kindTitle, head, "asking for", kinds)
 	rep.writeSteps(&b)
-	rep.writeClients(&b)
-	rep.writeTables(&b, rep.options.All)
+	head, clients := rep.clientTable()
+	if !rep.options.All {
+		clients = clients[:min(len(clients), shownKeys)]
+	}
+	writeTable(&b, clientTitle, head, rep.keyWord(1), clients)
+	rep.writeTables(&b)
 	rep.writeNotes(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func (rep *Report) writeSample(b *strings.Builder) {
-	if rep.Sample {
-		b.WriteString("GENERATED SAMPLE: this log is made up, it is not real traffic.\n")
-	}
-}
+// The titles of tables.
+const (
+	kindTitle   = "Whom the limit refuses"
+	clientTitle = "The clients that are refused most, and then send most"
+)
 
-// answer returns the limit, what it refuses, and what it leaves of the load, in sentences.
+// answer returns why the answer may be wrong, the limit, and what it refuses, in sentences.
 func (rep *Report) answer() (lines []string) {
-	l, name := rep.Limit, "limit"
+	if rep.Interrupted {
+		lines = append(lines, "INTERRUPTED: this report covers the requests up to the interrupt.")
+	}
+	if rep.Sample {
+		lines = append(lines, "GENERATED SAMPLE: this log is made up, it is not real traffic.")
+	}
+	for _, doubt := range rep.Doubts {
+		lines = append(lines, "CAUTION: "+doubt)
+	}
 	switch {
+	case rep.NoAnswer != "":
+		return append(lines, rep.NoAnswer)
 	case rep.Requests == 0:
-		return []string{"There is no request in the log.",
-			"Look whether it is the right file. --format says how to read its lines."}
+		return append(lines, "There is no request in the log.",
+			"Look whether it is the right file. --format says how to read its lines.")
 	case rep.Policy != nil:
-		name = "policy"
 		lines = append(lines, fmt.Sprintf("The policy refuses %s.",
 			ofAll(rep.Policy.Refused, rep.Requests, "request", "requests")))
-	case l != nil:
-		lines = append(lines, rep.theLimit(), rep.cost())
-	case !rep.KeysExact:
-		return []string{"There are too many keys for a suggestion."}
-	case rep.Requests < minRequests:
-		return []string{fmt.Sprintf("The log has too few requests to suggest a limit: %d. It takes %d,"+
-			" better those of some days.", rep.Requests, minRequests)}
 	default:
-		return []string{"No burst is enough.", "Try higher rates, or a greater share in --suggest."}
+		lines = append(lines, rep.theLimit(), rep.cost())
 	}
-	busiest := fmt.Sprintf("The busiest second, %s, has %s %s.", dateTime(rep.Busiest.Second),
-		grouped(rep.Busiest.Requests), plural(rep.Busiest.Requests, "request", "requests"))
-	if left := rep.Busiest.Left; left != nil {
-		busiest += fmt.Sprintf(" The %s leaves %s.", name, grouped(*left))
+	if rep.Suggestion != nil {
+		lines = append(lines, rep.validity())
 	}
-	return append(lines, busiest)
+	if rep.remark != "" {
+		lines = append(lines, rep.remark)
+	}
+	return append(lines, fmt.Sprintf("The busiest second, %s, has %s %s.",
+		dateTime(rep.Busiest.Second), grouped(rep.Busiest.Requests),
+		plural(rep.Busiest.Requests, "request", "requests")))
+}
+
+// validity says for which traffic a suggested limit holds.
+func (rep *Report) validity() string {
+	s := rep.Suggestion
+	text := fmt.Sprintf("It holds for traffic as in these %s.", spanText(rep))
+	if s.Trial == nil {
+		return text
+	}
+	return text + fmt.Sprintf(" The first half asks for a burst of %s. On the other half it would have"+
+		" refused %s that count.", grouped(s.Trial.Burst),
+		ofAll(s.Trial.Refused, s.Trial.Clients, rep.keyWord(1), rep.keyWord(2)))
+}
+
+// spanText writes the time from the first request to the last one.
+func spanText(rep *Report) string {
+	return durationText(max(rep.Last.Sub(rep.First).Round(time.Second), time.Second))
 }
 
 // theLimit returns the limit in words.
@@ -84,6 +108,10 @@ func (rep *Report) cost() string {
 	text := "It refuses " + ofAll(l.KeysRefused, rep.Keys, rep.keyWord(1), rep.keyWord(2))
 	if !l.Uncounted {
 		text += " and " + ofAll(l.Refused, rep.Requests, "request", "requests")
+	}
+	if s := rep.Suggestion; s != nil {
+		return text + fmt.Sprintf(". With twice the burst: %s %s.", grouped(s.TwiceTheBurst),
+			plural(s.TwiceTheBurst, rep.keyWord(1), rep.keyWord(2)))
 	}
 	return text + "."
 }
@@ -113,9 +141,8 @@ func (rep *Report) keyWord(n int) string {
 // writeData writes on how much data the answer is.
 func (rep *Report) writeData(b *strings.Builder) {
 	if rep.Requests > 0 {
-		span := max(rep.Last.Sub(rep.First).Round(time.Second), time.Second)
 		fmt.Fprintf(b, "This is from %s %s in %s, %s to %s UTC.\n", grouped(rep.Requests),
-			plural(rep.Requests, "request", "requests"), durationText(span), dateTime(rep.First),
+			plural(rep.Requests, "request", "requests"), spanText(rep), dateTime(rep.First),
 			dateTime(rep.Last))
 	}
 	key := strings.Join(rep.KeyParts, " + ")
@@ -179,15 +206,20 @@ func (rep *Report) steps() (steps []step) {
 	}
 	add("See it", " --html page.html"+o.ask(), "")
 	add("Try it", limit, "")
-	if l.Policy != nil {
+	if rep.noPolicy() == nil {
 		add("Export it", " --export policy"+o.ask(), " > policy.json")
 		steps = append(steps, step{"Run it", "tb-proxy --policy policy.json" + proxyFlags})
 	}
 	if !o.ByPath {
 		add("Protect a path", " --by-path"+o.ask(), "")
 	}
-	add("See all tables", " --all"+o.ask(), "")
 	return steps
+}
+
+// noPolicy says why a suggestion has no policy, or returns nil.
+func (rep *Report) noPolicy() error {
+	_, err := policyOf(rep.Suggestion.plan(rep.Limit), rep.options)
+	return err
 }
 
 // writeSteps writes what to do next, a command on a line.
@@ -200,8 +232,11 @@ func (rep *Report) writeSteps(b *strings.Builder) {
 		fmt.Fprintf(table, "  %s\t%s\n", s.Title, s.Command)
 	}
 	table.Flush()
-	if l := rep.Limit; l != nil && l.NoPolicy != "" {
-		fmt.Fprintf(b, "There is no policy for tb-proxy: %s.\n", l.NoPolicy)
+	if rep.Suggestion == nil || rep.Limit == nil {
+		return
+	}
+	if err := rep.noPolicy(); err != nil {
+		fmt.Fprintf(b, "There is no policy for tb-proxy: %s.\n", err)
 	}
 }
 
@@ -232,77 +267,28 @@ func (rep *Report) clientTable() (head []string, rows []clientRow) {
 	return []string{"requests", "refused", "in a second"}, rows
 }
 
-// writeClients writes the table of clients.
-func (rep *Report) writeClients(b *strings.Builder) {
-	head, rows := rep.clientTable()
-	if len(rows) == 0 {
-		return
-	}
-	if !rep.options.All {
-		rows = rows[:min(len(rows), shownKeys)]
-	}
-	b.WriteString("\nThe clients that are refused most, and then send most:\n\n")
-	table := columns(b)
-	for _, row := range append([]clientRow{{head, rep.keyWord(1), ""}}, rows...) {
-		client := strings.TrimSpace(row.Client + "  " + row.Habit)
-		fmt.Fprintf(table, "%s\t  %s\n", strings.Join(row.Cells, "\t"), client)
-	}
-	table.Flush()
-	if slices.ContainsFunc(rep.Top, func(k TopKey) bool { return k.Partial }) {
-		b.WriteString("\n≥: there were more keys than are tracked," +
-			" so earlier requests may be missing.\n")
-	}
-}
-
-// writeTables writes the tables that flags have asked for: with the bursts of each rate or not.
-func (rep *Report) writeTables(b *strings.Builder, rates bool) {
+// writeTables writes the tables that flags have asked for.
+func (rep *Report) writeTables(b *strings.Builder) {
 	if rep.Policy != nil {
 		rep.Policy.write(b)
 	}
 	if len(rep.Algorithms) > 0 {
 		rep.writeAlgorithms(b)
 	}
-	if rep.Suggestion == nil || rep.Limit == nil {
-		return
-	}
-	if rep.options.ByPath {
+	if rep.Limit != nil && rep.options.ByPath {
 		rep.writePaths(b)
 	}
-	if rates {
-		rep.writeRates(b)
-	}
-}
-
-// writeRates writes the burst of each rate.
-func (rep *Report) writeRates(b *strings.Builder) {
-	s := rep.Suggestion
-	fmt.Fprintf(b, "\nThe least burst that ever refuses at most %v %% of the clients,"+
-		" at each rate:\n\n", 100*s.Share)
-	table := columns(b)
-	fmt.Fprintln(table, "rate\tburst\t")
-	for i, r := range s.Rates {
-		if rep.Limit.index == i {
-			fmt.Fprintf(table, "> ")
-		}
-		fmt.Fprintf(table, "%s\t%s\t\n", r.Rate, burstText(r.Burst))
-	}
-	table.Flush()
-}
-
-// burstText writes a burst, if one is enough.
-func burstText(burst uint64) string {
-	if burst == 0 {
-		return "-"
-	}
-	return grouped(burst)
 }
 
 // writeNotes writes the irregularities of the log and of the limiter.
 func (rep *Report) writeNotes(b *strings.Builder) {
 	var notes strings.Builder
-	rep.Clients.write(&notes, rep.Requests, rep.options.Trusted)
 	if rep.Limit != nil && !rep.KeysExact {
 		fmt.Fprintf(&notes, "The number of %s is an estimate, within about 1 %%.\n", rep.keyWord(2))
+	}
+	if slices.ContainsFunc(rep.Top, func(k TopKey) bool { return k.Partial }) {
+		notes.WriteString("≥: there were more keys than are tracked," +
+			" so earlier requests may be missing.\n")
 	}
 	note := func(n uint64, one, many, rest string) {
 		if n > 0 {
@@ -311,19 +297,28 @@ func (rep *Report) writeNotes(b *strings.Builder) {
 	}
 	note(rep.EvictedInDebt, "key in debt was", "keys in debt were",
 		"dropped from a full table: a greater --max-keys refuses more requests")
-	note(rep.Late, "line is", "lines are", "so late that later requests were decided before")
 	for _, name := range rep.KeyParts {
 		note(rep.Missing[name], "request has", "requests have",
 			"no "+name+": such requests share one bucket")
 	}
 	note(rep.CostStandIns, "request has", "requests have",
 		"no positive "+rep.Cost+": each cost 1 token")
-	for i, line := range rep.Malformed {
-		if i == 0 {
-			notes.WriteString("The first malformed lines:\n")
+	for _, f := range rep.Files {
+		if f.NoZone {
+			fmt.Fprintf(&notes, "The times of %s have no zone, and are read as UTC.\n",
+				keyText([]string{f.Name}))
 		}
-		fmt.Fprintf(&notes, "  %s\n", line)
 	}
+	lines := func(title string, list []string) {
+		for i, line := range list {
+			if i == 0 {
+				notes.WriteString(title + ":\n")
+			}
+			fmt.Fprintf(&notes, "  %s\n", line)
+		}
+	}
+	lines("The first malformed lines", rep.Malformed)
+	lines("The first lines that are not requests", rep.Others)
 	if notes.Len() > 0 {
 		b.WriteString("\n" + notes.String())
 	}

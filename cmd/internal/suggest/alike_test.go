@@ -26,16 +26,17 @@ func TestSeveralRatesAgreeWithEach(t *testing.T) {
 		log := randomLog(rnd, limits[0], 40, cost)
 		for i := range 20 { // clients with pauses
 			key := string('f' + rune(i%7))
-			log = append(log, request{key, log[len(log)-1].time + rnd.Int64N(int64(time.Hour)), cost()})
+			log = append(log,
+				request{key, log[len(log)-1].time + rnd.Int64N(int64(time.Hour)), cost(), uint32(i % 3)})
 			if rnd.IntN(4) == 0 {
 				log = append(log, log[len(log)-1])
 			}
 		}
 		c := New(limits, fixed, tb.DefaultMaxKeys)
 		for _, r := range log {
-			c.Add([]byte(r.key), r.time, r.cost)
+			c.Add([]byte(r.key), r.time, r.cost, r.path)
 		}
-		together := c.Result()
+		together := c.Result(c)
 		shares := []float64{0, 0.05, 0.2, 0.5}
 		bursts := []uint64{1, 2, 3, 10, 40, 100, 1000}
 		for i, limit := range limits {

@@ -26,7 +26,7 @@ func coarseness(capacity uint64) uint64 {
 // clock is the supply clock of a rate: S(t) in DESIGN.md §1.
 type clock struct {
 	tokens, per uint64
-	first       uint64 // instant of the log's first line: whole periods, below 2⁶³ ns
+	first       uint64 // instant of the log's first request: whole periods, below 2⁶³ ns
 }
 
 func newClock(l tb.Limit) clock {
@@ -37,10 +37,9 @@ func newClock(l tb.Limit) clock {
 // reading is what a supply clock shows: whole tokens, and the finest units of the rest.
 type reading struct{ tokens, units uint64 }
 
-// at returns the reading at a time, in nanoseconds after the log's first line. The time may be
-// negative.
+// at returns the reading at a time, in nanoseconds after the log's first request.
 func (c *clock) at(t int64) reading {
-	instant := c.first + uint64(max(t, -int64(c.first)))
+	instant := c.first + uint64(t)
 	hi, lo := bits.Mul64(instant, c.tokens)
 	tokens, rest := bits.Div64(hi, lo, c.per)
 	hi, lo = bits.Mul64(rest, finest)

@@ -9,8 +9,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Collector finds what each key of a log needs at each of several rates. It is not safe for
-// concurrent use.
+// Collector finds what each key of a log needs at each of several rates. The requests come in the
+// order of their times. It is not safe for concurrent use.
 type Collector struct {
 	clocks   []clock
 	clients  sketch.Sample[string, *Client]
@@ -19,8 +19,8 @@ type Collector struct {
 	timed bool   // whether clients keep the times of their requests: not if costs vary
 	cost  uint64 // of each request in tokens, if costs are fixed
 
-	start, now int64     // the times of the first line and of this one, in ns since 1970
-	shown      []reading // of each clock at now; empty before the first line
+	start, now int64     // the times of the first request and of this one, in ns since 1970
+	shown      []reading // of each clock at now; empty before the first request
 }
 
 // New returns an empty Collector of at most maxKeys keys. The capacities of the rates are not used.
@@ -40,8 +40,9 @@ func New(rates []tb.Limit, cost uint64, maxKeys int) *Collector {
 // OneIn returns of how many keys one is kept: 1 if all are.
 func (c *Collector) OneIn() uint64 { return c.clients.OneIn() }
 
-// Add adds a request of a key at a time, in ns since 1970. The cost is in tokens, above 0.
-func (c *Collector) Add(key []byte, t int64, cost uint64) {
+// Add adds a request of a key at a time, in ns since 1970. The cost is in tokens, above 0, and path
+// is a hash of what the request asks for.
+func (c *Collector) Add(key []byte, t int64, cost uint64, path uint32) {
 	c.read(t)
 	cl := c.clients.Values[string(key)] // does not allocate
 	if cl == nil {
@@ -53,27 +54,16 @@ func (c *Collector) Add(key []byte, t int64, cost uint64) {
 	if c.timed {
 		c.keepTime(cl, t)
 	}
-	last := cl.count(t)
+	last := cl.count(t, path)
 	if len(cl.curves) < len(c.clocks) && !c.stayAlike(cl, last) {
 		cl.curves = slices.Repeat(cl.curves, len(c.clocks))
 	}
 	for i := range cl.curves {
-		cv, shown := &cl.curves[i], c.shown[i]
-		if cost > tb.MaxCapacity {
-			cv.need = None
-			continue
-		}
-		var supplied uint64
+		cv, before := &cl.curves[i], c.shown[i]
 		if last < c.now {
-			supplied = shown.since(c.clocks[i].at(last-c.start), 1)
+			before = c.clocks[i].at(last - c.start)
 		}
-		cv.add(supplied, cost*finest)
-		if cv.deficit > uint64(cv.need)*finest {
-			if last > c.now {
-				shown = c.clocks[i].at(last - c.start)
-			}
-			cv.need = max(cv.need, uint32(needOf(cv.deficit, shown.units)))
-		}
+		cv.add(before, c.shown[i], cost)
 	}
 }
 
@@ -95,7 +85,7 @@ func (c *Collector) dropTimes() {
 	}
 }
 
-// read reads the clocks at the time of a line.
+// read reads the clocks at the time of a request.
 func (c *Collector) read(t int64) {
 	switch {
 	case c.shown == nil:
@@ -128,7 +118,7 @@ func hashOf[T string | []byte](key T) uint64 { return hash.Mix(hash.Add(hash.Emp
 // client whose latest time was last: nothing was supplied to any bucket, or all buckets are full.
 // Then a deficit is a sum of costs, and its need does not depend on the clocks: see DESIGN.md here.
 func (c *Collector) stayAlike(cl *Client, last int64) bool {
-	if last >= c.now {
+	if last == c.now {
 		return true
 	}
 	for i := range c.clocks {
@@ -149,30 +139,40 @@ type curve struct {
 	need uint32
 }
 
-// add takes a cost from the bucket after a supply, both in units.
-func (c *curve) add(supplied, cost uint64) {
-	c.deficit = min(c.deficit-min(c.deficit, supplied)+cost, most)
+// add takes a cost in tokens from the bucket when the clock shows a reading, after the one at the
+// request before.
+func (c *curve) add(before, shown reading, cost uint64) {
+	if cost > tb.MaxCapacity {
+		c.need = None
+		return
+	}
+	supplied := shown.since(before, 1)
+	c.deficit = min(c.deficit-min(c.deficit, supplied)+cost*finest, most)
+	if c.deficit > uint64(c.need)*finest {
+		c.need = max(c.need, uint32(needOf(c.deficit, shown.units)))
+	}
 }
 
 // Client is a key with its requests.
 type Client struct {
-	Key      string
-	Requests uint64
-	Peak     Peak
+	Key string
+	Visits
+	Kind Kind // set by Result
+	Peak Peak
 
-	latest int64   // the latest time of a line, in ns since 1970
+	latest int64   // the time of the latest request, in ns since 1970
 	times  []int64 // of all requests, if they are kept
 	curves []curve // of each rate, or one as long as they are alike
 }
 
-// count counts a request at a time and returns the latest time before, or the time itself if there
-// is none.
-func (cl *Client) count(t int64) (last int64) {
+// count counts a request at a time and returns the time of the one before, or the time itself if
+// there is none.
+func (cl *Client) count(t int64, path uint32) (last int64) {
 	if last = cl.latest; cl.Requests == 0 {
 		last = t
 	}
-	cl.latest = max(last, t)
-	cl.Requests++
+	cl.latest = t
+	cl.Visits.Add(path)
 	cl.Peak.Add(t / int64(time.Second))
 	return last
 }

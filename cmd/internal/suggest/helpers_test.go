@@ -9,11 +9,12 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
-// request is a line of a log.
+// request is a line of a log, of a client that asks for a path by its hash.
 type request struct {
 	key  string
 	time int64
 	cost uint64
+	path uint32
 }
 
 // refusals returns how many requests of each key tb/mutex refuses. Each key has a limiter of its
@@ -58,9 +59,9 @@ func withCapacity(l tb.Limit, capacity uint64) tb.Limit {
 func collect(limit tb.Limit, cost uint64, log []request) *Result {
 	c := New([]tb.Limit{limit}, cost, tb.DefaultMaxKeys)
 	for _, r := range log {
-		c.Add([]byte(r.key), r.time, r.cost)
+		c.Add([]byte(r.key), r.time, r.cost, r.path)
 	}
-	return c.Result()
+	return c.Result(c)
 }
 
 // forClients returns the bursts at a rate for several shares of the clients.
@@ -106,7 +107,7 @@ func randomLimit(rnd *rand.Rand) tb.Limit {
 	return tb.Limit{Capacity: 1, Tokens: tokens, Per: per}
 }
 
-// randomLog returns requests about as fast as the rate, of a few keys, some of them late.
+// randomLog returns requests about as fast as the rate, of a few keys.
 func randomLog(rnd *rand.Rand, limit tb.Limit, lines int, cost func() uint64) (log []request) {
 	step := []int64{1, 1e3, 1e6, 1e9}[rnd.IntN(4)]
 	mean := max(1, int64(limit.Per)/limit.Tokens/step) // steps for a token
@@ -117,11 +118,7 @@ func randomLog(rnd *rand.Rand, limit tb.Limit, lines int, cost func() uint64) (l
 		if rnd.IntN(burst) == 0 {
 			now += step * rnd.Int64N(2*mean*int64(burst)+1)
 		}
-		t := now
-		if rnd.IntN(4) == 0 {
-			t -= step * rnd.Int64N(mean+1)
-		}
-		log = append(log, request{string('a' + rune(rnd.IntN(3))), t, cost()})
+		log = append(log, request{string('a' + rune(rnd.IntN(3))), now, cost(), 0})
 	}
 	return log
 }

@@ -1,7 +1,6 @@
 package suggest
 
-// Peak finds the most requests in one second of the log. Requests come in the order of their
-// times. One that is late, in a second before the latest, counts in no second.
+// Peak finds the most requests in one second of the log. Requests come in the order of their times.
 type Peak struct {
 	Most   uint32
 	At     int64 // the first second with as many, since 1970
@@ -11,11 +10,8 @@ type Peak struct {
 
 // Add counts a request in a second since 1970, and returns how many requests the second has.
 func (p *Peak) Add(second int64) uint32 {
-	switch {
-	case p.n == 0 || second > p.second:
+	if second != p.second {
 		p.second, p.n = second, 0
-	case second < p.second:
-		return 0
 	}
 	if p.n++; p.n > p.Most {
 		p.Most, p.At = p.n, second

@@ -1,12 +1,19 @@
 package suggest
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
-// Refusals returns, for each burst, how many clients are ever refused at a rate, and how many
-// requests are refused. The bursts are in ascending order. Both are exact. requests is nil if the
-// times of the requests were not kept, or if the costs are not fixed.
+// Refusals returns, for each burst, how many of the clients that matter are ever refused at a rate,
+// and how many requests of all clients are refused. The bursts are in ascending order. Both are
+// exact. requests is nil if the times of the requests were not kept, or if the costs are not fixed.
 func (r *Result) Refusals(rate int, bursts []uint64) (clients, requests []uint64) {
-	needs := r.needs(rate)
+	var needs []uint64
+	for kind := range Kinds {
+		needs = append(needs, r.needs(rate, kind)...)
+	}
+	slices.Sort(needs)
 	for _, burst := range bursts {
 		enough, _ := slices.BinarySearch(needs, burst+1)
 		clients = append(clients, uint64(len(needs)-enough))
@@ -25,19 +32,20 @@ func (r *Result) Refusals(rate int, bursts []uint64) (clients, requests []uint64
 
 // EachRefused calls a function with the time of each request of a client that a burst refuses, in
 // ns since 1970. It calls none if the times of the requests were not kept.
-//
-// A late request is decided at the latest time. That is the own time of the bucket, or a request
-// was refused then, and this one is refused, too: see DESIGN.md here.
 func (r *Result) EachRefused(cl *Client, rate int, burst uint64, refused func(time int64)) {
-	if !r.timed || r.Need(cl, rate) <= burst {
-		return
+	if r.timed && r.Need(cl, rate) > burst {
+		r.decide(cl.times, rate, burst, refused)
 	}
+}
+
+// decide decides requests at some times by a bucket that is full at the first one.
+func (r *Result) decide(times []int64, rate int, burst uint64, refused func(time int64)) {
 	coarse := coarseness(burst)
 	capacity, cost := burst*(finest/coarse), r.cost*(finest/coarse)
 	clock := &r.clocks[rate]
-	deficit, latest := uint64(0), cl.times[0]
+	deficit, latest := uint64(0), times[0]
 	before := clock.at(latest - r.start)
-	for _, t := range cl.times {
+	for _, t := range times {
 		if t > latest {
 			shown := clock.at(t - r.start)
 			deficit -= min(deficit, shown.since(before, coarse))
@@ -49,4 +57,94 @@ func (r *Result) EachRefused(cl *Client, rate int, burst uint64, refused func(ti
 			refused(t)
 		}
 	}
+}
+
+// Trial is a limit that is found in the first half of the time of a log and tried on the second one.
+type Trial struct {
+	// Burst is the least one with which at most a share of the clients that matter is ever refused in
+	// the first half.
+	Burst uint64 `json:"burst"`
+	// Refused is how many of the Clients that matter in the second half it ever refuses there.
+	Refused uint64 `json:"refused"`
+	Clients uint64 `json:"clients"`
+}
+
+// Try tries a rate with at least a burst. It reports false if the times of the requests were not
+// kept.
+func (r *Result) Try(rate int, share float64, burst uint64) (t Trial, ok bool) {
+	if !r.timed {
+		return t, false
+	}
+	middle := r.start + (r.end-r.start)/2
+	halves := func(cl *Client) (first, second []int64) {
+		n, _ := slices.BinarySearch(cl.times, middle)
+		return cl.times[:n], cl.times[n:]
+	}
+	t.Burst = burst
+	for kind := range Kinds {
+		if r.matters[kind] {
+			t.Burst = max(t.Burst, r.burstOf(rate, share, kind, halves))
+		}
+	}
+	for _, cl := range r.Clients {
+		_, second := halves(cl)
+		if len(second) == 0 || !r.Matters(cl) {
+			continue
+		}
+		if t.Clients++; r.Need(cl, rate) > t.Burst {
+			refused := false
+			r.decide(second, rate, t.Burst, func(int64) { refused = true })
+			if refused {
+				t.Refused++
+			}
+		}
+	}
+	return t, true
+}
+
+// burstOf returns the least burst with which at most a share of the clients of a kind is ever
+// refused in the first half.
+func (r *Result) burstOf(
+	rate int, share float64, kind Kind, halves func(*Client) (first, second []int64),
+) uint64 {
+	var clients []*Client
+	for _, cl := range r.Clients {
+		if first, _ := halves(cl); cl.Kind == kind && len(first) > 0 {
+			clients = append(clients, cl)
+		}
+	}
+	// What a client needs in all of its time is a bound on what it needs in a half. So few clients
+	// need a second look.
+	greatest := make([]uint64, min(len(clients), 1+int(part(share, uint64(len(clients))))))
+	for _, cl := range clients {
+		least := len(greatest) - 1
+		if r.Need(cl, rate) <= greatest[least] {
+			continue
+		}
+		first, _ := halves(cl)
+		if need := r.needFor(first, rate); need > greatest[least] {
+			at, _ := slices.BinarySearchFunc(greatest, need, func(a, b uint64) int {
+				return -cmp.Compare(a, b)
+			})
+			copy(greatest[at+1:], greatest[at:])
+			greatest[at] = need
+		}
+	}
+	if len(greatest) == 0 {
+		return 1
+	}
+	return greatest[len(greatest)-1]
+}
+
+// needFor returns the least burst that refuses none of the requests at some times.
+func (r *Result) needFor(times []int64, rate int) uint64 {
+	var cv curve
+	clock := &r.clocks[rate]
+	before := clock.at(times[0] - r.start)
+	for _, t := range times {
+		shown := clock.at(t - r.start)
+		cv.add(before, shown, r.cost)
+		before = shown
+	}
+	return uint64(cv.need)
 }

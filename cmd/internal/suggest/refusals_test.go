@@ -57,7 +57,7 @@ func TestRefusalsByHand(t *testing.T) {
 	} {
 		var log []request
 		for _, s := range tt.seconds {
-			log = append(log, request{"a", 1e18 + s*1e9, tt.cost})
+			log = append(log, request{"a", 1e18 + s*1e9, tt.cost, uint32(s)})
 		}
 		_, got := collect(limit, tt.cost, log).Refusals(0, tt.bursts)
 		if !slices.Equal(got, tt.want) {
@@ -71,9 +71,9 @@ func TestTimesAreBounded(t *testing.T) {
 	for _, more := range []int{0, 1} {
 		c := New([]tb.Limit{oneASecond}, 1, tb.DefaultMaxKeys)
 		for range maxTimes + more {
-			c.Add([]byte("a"), 0, 1)
+			c.Add([]byte("a"), 0, 1, 0)
 		}
-		_, requests := c.Result().Refusals(0, []uint64{5})
+		_, requests := c.Result(c).Refusals(0, []uint64{5})
 		if (requests == nil) != (more > 0) || more == 0 && requests[0] != maxTimes-5 {
 			t.Errorf("%d more requests: %v refused", more, requests)
 		}

@@ -14,19 +14,29 @@ type Result struct {
 	// Requests is the number of requests of the keys in the sample, and of the keys that left it.
 	Requests uint64
 
-	timed  bool // whether the clients have the times of their requests
-	start  int64
-	clocks []clock
-	cost   uint64 // of each request in tokens, if costs are fixed
+	matters    [Kinds]bool // whether the clients of a kind count for a share
+	timed      bool        // whether the clients have the times of their requests
+	start, end int64
+	clocks     []clock
+	cost       uint64 // of each request in tokens, if costs are fixed
 }
 
-// Result returns the bursts. The Collector must not be used any more.
-func (c *Collector) Result() *Result {
+// Result returns the bursts. The kinds of clients are the ones in whole, which has all requests of a
+// log of which c may have a part. The Collector must not be used any more.
+func (c *Collector) Result(whole *Collector) *Result {
 	r := &Result{
 		OneIn: c.clients.OneIn(), Requests: c.requests, timed: c.timed,
-		start: c.start, clocks: c.clocks, cost: c.cost,
+		start: c.start, end: c.now, clocks: c.clocks, cost: c.cost,
+	}
+	var counts [Kinds]uint64
+	for _, cl := range whole.clients.Values {
+		counts[cl.Visits.Kind()]++
+	}
+	for kind := range Kinds {
+		r.matters[kind] = kind.Matters(counts)
 	}
 	for _, cl := range c.clients.Values {
+		cl.Kind = whole.clients.Values[cl.Key].Visits.Kind()
 		r.Clients = append(r.Clients, cl)
 	}
 	return r
@@ -43,23 +53,31 @@ func (r *Result) Need(cl *Client, rate int) uint64 {
 	return uint64(cl.curves[min(rate, len(cl.curves)-1)].need)
 }
 
-// ForClients returns the least burst with which at most a share of the clients, from 0 to 1, is
-// ever refused at a rate, None if there is none.
+// ForClients returns the least burst with which at most a share, from 0 to 1, of the clients of each
+// kind that matters is ever refused at a rate, None if there is none.
 func (r *Result) ForClients(rate int, share float64) uint64 {
-	needs := r.needs(rate)
-	if n := len(needs) - int(part(share, uint64(len(needs)))); n > 0 {
-		return needs[n-1]
+	burst := uint64(1)
+	for kind := range Kinds {
+		if needs := r.needs(rate, kind); len(needs) > 0 {
+			slices.Sort(needs)
+			if n := len(needs) - int(part(share, uint64(len(needs)))); n > 0 {
+				burst = max(burst, needs[n-1])
+			}
+		}
 	}
-	return 1
+	return burst
 }
 
-// needs returns the least bursts of all clients at a rate, in ascending order.
-func (r *Result) needs(rate int) []uint64 {
-	needs := make([]uint64, 0, len(r.Clients))
-	for _, cl := range r.Clients {
-		needs = append(needs, r.Need(cl, rate))
+// needs returns the least bursts of the clients of a kind at a rate, if the kind matters.
+func (r *Result) needs(rate int, kind Kind) (needs []uint64) {
+	if !r.matters[kind] {
+		return nil
 	}
-	slices.Sort(needs)
+	for _, cl := range r.Clients {
+		if cl.Kind == kind {
+			needs = append(needs, r.Need(cl, rate))
+		}
+	}
 	return needs
 }
 
@@ -78,4 +96,17 @@ func (r *Result) Refused(rate int, burst uint64) (refused []*Client) {
 		}
 	}
 	return refused
+}
+
+// Matters reports whether a client counts for a share of the clients.
+func (r *Result) Matters(cl *Client) bool { return r.matters[cl.Kind] }
+
+// Matter returns how many clients count for a share of the clients.
+func (r *Result) Matter() (n uint64) {
+	for _, cl := range r.Clients {
+		if r.Matters(cl) {
+			n++
+		}
+	}
+	return n
 }

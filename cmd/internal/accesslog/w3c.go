@@ -1,0 +1,82 @@
+package accesslog
+
+import "bytes"
+
+// w3cParser parses the Extended Log File Format of the W3C (https://www.w3.org/TR/WD-logfile),
+// which IIS and Amazon CloudFront write, and the similar one of Zeek. A directive says which fields
+// follow. Values have spaces between them, or tabs:
+//
+//	#Date: 2024-01-02 15:04:05
+//	#Fields: time c-ip cs-method cs-uri-stem sc-status
+//	15:04:06 192.0.2.7 GET /a 200
+//
+// A line without a date has the one of the last #Date. Times are in UTC.
+type w3cParser struct {
+	fields
+	columns [][]int // the slots of each field
+	date    []byte
+}
+
+// w3cCandidates are the fields of IIS, CloudFront and Zeek.
+var w3cCandidates = candidates{
+	fieldDate:      {"date"},
+	fieldTime:      {"time", "ts"},
+	fieldPeer:      {"c-ip", "id.orig_h"},
+	fieldForwarded: {"x-forwarded-for", "X-Forwarded-For", "cs(X-Forwarded-For)"},
+	fieldUser:      {"cs-username"},
+	fieldHost:      {"x-host-header", "cs-host", "cs(Host)", "host"},
+	fieldMethod:    {"cs-method", "method"},
+	fieldURI:       {"cs-uri-stem", "cs-uri", "uri"},
+	fieldQuery:     {"cs-uri-query"},
+	fieldStatus:    {"sc-status", "status_code"},
+	fieldSize:      {"sc-bytes", "response_body_len"},
+	fieldAgent:     {"cs(User-Agent)", "user_agent"},
+}
+
+var (
+	errNoFields = &lack{0, "want a line that begins with #Fields before the first request"}
+	errColumns  = &lack{4, "want a value for each name in #Fields"}
+)
+
+func (p *w3cParser) parse(line []byte, rec *Record) (Format, error) {
+	if line[0] == '#' {
+		p.direct(line)
+		return Undetected, ErrMessage
+	}
+	if p.columns == nil {
+		return Undetected, errNoFields
+	}
+	separator := byte(' ')
+	if bytes.IndexByte(line, '\t') >= 0 {
+		separator = '\t'
+	}
+	clear(p.values)
+	p.set(p.slots["date"], p.date)
+	for i, slots := range p.columns {
+		end := bytes.IndexByte(line, separator)
+		if last := i == len(p.columns)-1; last != (end < 0) {
+			return Undetected, errColumns
+		} else if last {
+			end = len(line)
+		}
+		p.set(slots, line[:end])
+		line = line[min(end+1, len(line)):]
+	}
+	err := p.fillRequest(rec)
+	rec.NoZone = false
+	return W3C, err
+}
+
+// direct follows a directive.
+func (p *w3cParser) direct(line []byte) {
+	words := bytes.Fields(line)
+	switch name := string(words[0]); {
+	case name == "#Date:" && len(words) > 1:
+		p.date = bytes.Clone(words[1])
+	case name == "#Fields:" || name == "#fields":
+		p.columns = nil
+		for _, word := range words[1:] {
+			p.columns = append(p.columns, p.slots[string(word)])
+		}
+	}
+}

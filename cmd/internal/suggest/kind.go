@@ -1,0 +1,53 @@
+package suggest
+
+// Visits is what a client asks for.
+type Visits struct {
+	Requests uint64
+	first    uint32 // the hash of its first path
+	several  bool   // whether another path follows
+}
+
+// Add adds a request for a path, by its hash.
+func (v *Visits) Add(path uint32) {
+	if v.Requests == 0 {
+		v.first = path
+	}
+	v.several = v.several || path != v.first
+	v.Requests++
+}
+
+// Kind is what kind of client the visits are of.
+func (v *Visits) Kind() Kind {
+	switch {
+	case v.several:
+		return SeveralPaths
+	case v.Requests > 1:
+		return OnePath
+	}
+	return OneRequest
+}
+
+// Kind is a kind of client.
+type Kind int
+
+// The kinds of clients. People ask for several paths. Attackers use many addresses, each for one
+// request, or for one path such as /login; so does a client of an API.
+const (
+	SeveralPaths Kind = iota
+	OnePath
+	OneRequest
+	Kinds // how many there are
+)
+
+// Matters reports whether a kind counts for a share of the clients, by the number of clients of
+// each kind: the clients with several paths always, and the ones with one path if there are as many,
+// as in the log of an API. A client with one request counts if there is no other one.
+func (k Kind) Matters(clients [Kinds]uint64) bool {
+	switch k {
+	case SeveralPaths:
+		return true
+	case OnePath:
+		return clients[OnePath] >= clients[SeveralPaths]
+	}
+	return clients[OnePath]+clients[SeveralPaths] == 0
+}
