@@ -23,8 +23,8 @@ const timeTicks = [
 // The distances of the ticks of whole numbers.
 const wholeSteps = [...Array(16).keys()].flatMap((power) => [1, 2, 5].map((n) => n * 10 ** power));
 
-// write writes a mark into a chart: a text above a point, and the point itself if it has a dot.
-function write(plot, { x, y, text, dot }) {
+// write writes a mark into a chart: a text above a point, and the points of its dots.
+function write(plot, { x, y, text, color = "--ink", dots = [] }) {
   const { ctx, bbox } = plot, unit = devicePixelRatio;
   const left = plot.valToPos(x, "x", true), top = plot.valToPos(y, "y", true);
   if (left < bbox.left || left > bbox.left + bbox.width) return;
@@ -34,10 +34,10 @@ function write(plot, { x, y, text, dot }) {
   ctx.lineJoin = "round";
   ctx.lineWidth = 4 * unit;
   ctx.strokeStyle = css("--card");
-  ctx.fillStyle = css("--ink");
-  if (dot) {
+  ctx.fillStyle = css(color);
+  for (const dot of dots) {
     ctx.beginPath();
-    ctx.arc(left, top, 4 * unit, 0, 2 * Math.PI);
+    ctx.arc(plot.valToPos(dot.x, "x", true), plot.valToPos(dot.y, "y", true), 4 * unit, 0, 2 * Math.PI);
     ctx.fill();
   }
   const lines = ctx.measureText(text).width > bbox.width ? text.split(", ") : [text];
@@ -61,33 +61,39 @@ function maxima(plot, series) {
   });
 }
 
-// apart returns marks of which none covers another: their texts are one.
+// apart returns marks of which none covers another: their texts are one, at a dot if one has a dot.
 function apart(plot, marks) {
   const list = [];
   for (const mark of marks) {
     const distance = (other, axis) =>
       Math.abs(plot.valToPos(other[axis], axis) - plot.valToPos(mark[axis], axis));
     const near = list.find((other) => distance(other, "x") < 120 && distance(other, "y") < 16);
-    if (near) Object.assign(near, { text: `${near.text}, ${mark.text}`, dot: near.dot || mark.dot });
-    else list.push(mark);
+    const dots = mark.dot ? [mark] : [];
+    if (!near) list.push({ ...mark, dots });
+    else Object.assign(near, {
+      ...(near.dots.length ? {} : { x: mark.x, y: mark.y }), dots: [...near.dots, ...dots],
+      text: `${near.text}, ${mark.text}`, color: undefined,
+    });
   }
   return list;
 }
 
 // drawChart draws data, a list for x and one for each series, in a place and returns the chart.
 //
-// x and y are axes: label, log (the scale is logarithmic), time (x is in seconds since 1970) and
-// format (of a tick; without one, ticks are whole numbers). A series has name, color (a property of
+// x and y are axes: label, log (the scale is logarithmic), linear (it is so from this value on, and
+// linear below), time (x is in seconds since 1970), ticks (where they are) and format (of a tick;
+// without one, ticks are whole numbers). A series has name, color (a property of
 // the style), fill (of the area below it: the alpha in hexadecimal) and dash. A step chart has in x
 // the begins of intervals and the end of the last one. marks returns what to write into the chart,
-// by default the maxima. tip returns the text about a value. floor is the least width of a zoom by
+// with a color and a dot or not, by default the maxima. tip returns the text about a value. floor is the least width of a zoom by
 // dragging; without one there is none. Charts of a group are zoomed together.
 function drawChart(place, { label, data, x, y, series, steps, marks, tip, floor, group }) {
-  const axis = ({ label, log, time, format }, size) => ({
+  const axis = ({ label, log, time, ticks, format }, size) => ({
     label: log ? `${label}, log scale` : label, labelSize: 20, size, labelFont: "12px system-ui",
     stroke: () => css("--faint"), grid: { width: 1, stroke: () => css("--line") },
     ticks: { width: 1, stroke: () => css("--line") },
-    incrs: time || format ? undefined : wholeSteps,
+    incrs: time || format ? undefined : wholeSteps, 
+    ...(ticks && { splits: () => ticks, filter: (_, all) => all }),
     values: time ? timeTicks :
       (_, ticks) => ticks.map((v) => v === null ? "" : (format ?? compact.format)(v)),
   });
@@ -116,7 +122,8 @@ function drawChart(place, { label, data, x, y, series, steps, marks, tip, floor,
     axes: [axis(x, x.time ? 46 : 32), axis(y, 58)],
     scales: {
       x: { time: Boolean(x.time), ...(x.log ? { distr: 3 } : { range: inside }) },
-      y: y.log ? { distr: 3 } : { range: (_, low, high) => [0, 1.15 * high || 1] },
+      y: y.log ? { distr: 3 } : { range: (_, low, high) => [0, (y.linear ? 3 : 1.15) * high || 1],
+        ...(y.linear && { distr: 4, asinh: y.linear }) },
     },
     cursor: {
       y: false, drag: { x: Boolean(floor), y: false, dist: 5 },
@@ -126,7 +133,7 @@ function drawChart(place, { label, data, x, y, series, steps, marks, tip, floor,
     },
     series: [{}, ...series.map(({ color, fill, dash, width = 1.5 }) => ({
       dash, width, stroke: () => css(color), fill: fill && (() => css(color) + fill),
-      ...(steps && { paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } }),
+      points: { show: false }, ...(steps && { paths: uPlot.paths.stepped({ align: 1 }) }),
     }))],
     hooks: {
       init: [({ over }) => over.append(value)],

@@ -82,6 +82,9 @@ func TestPageOfASuggestion(t *testing.T) {
 		t.Error("light and dark have the same background")
 	}
 	b.check(`document.getAnimations().length`, "0")
+	// Labels that would cover each other are one, at the dot.
+	b.check(`apart({ valToPos: (v) => v }, [{ x: 90, y: 0, text: "a" }, { x: 5, y: 1, text: "b",`+
+		` dot: true }]).map((m) => [m.x, m.y, m.text, m.dots[0].x].join(";")).join()`, "5;1;a, b;5")
 	b.do(chromedp.Click(`[aria-label="Copy: Try it"]`))
 	if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool](
 		`document.querySelector('[aria-label="Copy: Try it"]').textContent === "Copied"`)); err != nil {

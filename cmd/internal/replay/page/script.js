@@ -45,15 +45,21 @@ function showTime(table) {
 
 function showCurve(table) {
   const { heads, columns: [bursts, ...shares], text } = read(table), share = Number(table.dataset.share);
-  const end = bursts.length - 1, chosen = $("suggested").sectionRowIndex;
+  const chosen = $("suggested").sectionRowIndex, colors = ["--accent", "--refused"];
+  // The labels of the curves stand where these are farthest apart, and not beside the suggested burst.
+  const near = Math.log(bursts.at(-1) / bursts[0]) / 4;
+  const gaps = bursts.map((burst, i) => Math.abs(Math.log(burst / bursts[chosen])) < near ? -1 :
+    Math.abs(Math.log((shares[0][i] + 1) / ((shares[1]?.[i] ?? 0) + 1))));
+  const wide = gaps.indexOf(Math.max(...gaps));
   drawChart($("curve"), {
     label: $("curve-title").textContent, data: [bursts, ...shares, bursts.map(() => share)],
-    x: { label: "burst", log: true }, y: { format: (p) => `${p} %` },
-    series: [{ color: "--accent", width: 3 }, ...(shares[1] ? [{ color: "--refused" }] : []),
+    x: { label: "burst", log: true },
+    y: { linear: share || 1, ticks: [0, share, 10, 100].sort((a, b) => a - b), format: (p) => `${p} %` },
+    series: [{ color: colors[0], width: 3 }, ...(shares[1] ? [{ color: colors[1] }] : []),
       { color: "--faint", dash: [4, 4] }],
     marks: () => [
-      ...shares.map((list, i) => ({ x: bursts[0], y: list[0], text: heads[i + 1].toLowerCase() })),
-      { x: bursts[end], y: share, text: `${share} %` },
+      ...shares.map((list, i) => ({
+        x: bursts[wide], y: list[wide], text: heads[i + 1].toLowerCase(), color: colors[i] })),
       { x: bursts[chosen], y: shares[0][chosen], dot: true,
         text: `suggested: burst ${number(bursts[chosen])}` },
     ],
