@@ -12,8 +12,9 @@ import (
 var Vars = kong.Vars{
 	"replay_file": "Access logs, plain or packed by gzip or bzip2, in any order; - is standard" +
 		" input. At least one is needed without --sample.",
-	"replay_suggest": "Suggest a limit that refuses at most this share of the clients, as in 0.1%," +
-		" at --rate or one of 18 rates from 0.1 to 70 a second. Without a limit, 1%.",
+	"replay_suggest": "Suggest a limit that refuses at most this share of the clients that ask for" +
+		" several paths, as in 0.1%, at --rate or one of 18 rates from 0.1 to 70 a second. Without a" +
+		" limit, 1%.",
 	"replay_export": "With --suggest, print the limits alone as a policy, or as a configuration of" +
 		" caddy or nginx, and the report to standard error.",
 	"replay_policy": "Replay a policy, as tb-proxy would decide with it, instead of a limit. It" +
@@ -25,7 +26,7 @@ var Vars = kong.Vars{
 	"replay_cost": "Tokens that a request takes: a number, bytes (the size of the response), or a" +
 		" field such as the seconds or the tokens of a model that it took.",
 	"replay_field": "Where a log that names its fields has time, ip (the peer), forwarded, user," +
-		" host, uri, size or agent, instead of the usual fields.",
+		" host, method, uri, query, status, size or agent, instead of the usual fields.",
 	"replay_format": "The log_format of nginx that wrote the log, such as '$$remote_addr" +
 		" [$$time_local] \"$$request\"', instead of detection.",
 	"replay_max_keys": "Bound on the keys of each limiter, and so on memory: 1 to 1073741824.",
@@ -44,8 +45,9 @@ it suggests one.
 Exit status:
 
     0  The input was replayed.
-    1  A part of the input was not replayed, because of an error or an interrupt, most lines
-       of a log are malformed, or no request has a part of the key or the cost field. The
-       report covers the rest.
+    1  A part of the input was not replayed, because of an error, the order of its lines or an
+       interrupt, most lines of a log are malformed, or no request has a part of the key or the
+       cost field. The report covers the rest. With --json and --export, also if the answer may
+       be wrong or there is none.
     2  The flags have a mistake.`
 }
