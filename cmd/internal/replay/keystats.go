@@ -18,9 +18,10 @@ type tracked = sketch.Entry[keyStats]
 
 // keyStats has the statistics of a key since tracking of it began.
 type keyStats struct {
-	requests, refused uint64
-	peak              suggest.Peak
-	visitor           *visitor // nil if there are too many
+	suggest.Visits
+	refused uint64 // requests
+	peak    suggest.Peak
+	visitor *visitor // to which they are added in the end; nil if there are too many
 }
 
 // ranking finds the keys with the most requests, in bounded memory.
@@ -32,24 +33,28 @@ func newRanking(bound int) ranking { return ranking{sketch.NewSummary[keyStats](
 func (r ranking) track(key []byte, all *visitors) *tracked {
 	e, added := r.See(key)
 	if added {
+		e.Value.end()
 		e.Value = keyStats{visitor: all.of(key)}
 	}
 	e.Count++
-	e.Value.requests++
 	return e
 }
 
 // add adds the decision on a request for a path in a second since 1970.
 func (s *keyStats) add(second int64, path uint32, granted bool) {
 	s.peak.Add(second)
+	s.Visits.Add(path)
 	if !granted {
 		s.refused++
 	}
+}
+
+// end ends the tracking of a key.
+func (s *keyStats) end() {
 	if v := s.visitor; v != nil {
-		v.Visits.Add(path)
-		if !granted {
-			v.refused++
-		}
+		v.Join(s.Visits)
+		v.refused += s.refused
+		s.visitor = nil
 	}
 }
 
@@ -57,7 +62,7 @@ func (s *keyStats) add(second int64, path uint32, granted bool) {
 func (r ranking) top(n int) []*tracked {
 	all := slices.SortedFunc(r.All(), func(a, b *tracked) int {
 		return cmp.Or(cmp.Compare(b.Value.refused, a.Value.refused),
-			cmp.Compare(b.Value.requests, a.Value.requests), cmp.Compare(a.Key, b.Key))
+			cmp.Compare(b.Value.Requests, a.Value.Requests), cmp.Compare(a.Key, b.Key))
 	})
 	return all[:min(n, len(all))]
 }

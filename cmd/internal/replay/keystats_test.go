@@ -15,7 +15,7 @@ func TestRanking(t *testing.T) {
 	}
 	var got string
 	for _, e := range r.top(3) {
-		got += fmt.Sprintf("%s: %d of %d, %v; ", e.Key, e.Value.refused, e.Value.requests, e.Count)
+		got += fmt.Sprintf("%s: %d of %d, %v; ", e.Key, e.Value.refused, e.Value.Requests, e.Count)
 	}
 	if want := "key 2: 3 of 3, 3; key 4: 2 of 2, 3; key 1: 0 of 4, 4; "; got != want {
 		t.Errorf("got %s, want %s", got, want)

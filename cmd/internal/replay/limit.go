@@ -53,9 +53,12 @@ func (m *limitMode) decide(p pending, key []byte) (granted bool, _ error) {
 
 func (m *limitMode) fill(res *Result) {
 	rep := &res.Report
+	for e := range m.ranking.All() {
+		e.Value.end()
+	}
 	m.fillKeys(rep, func(yield func(string, uint64) bool) {
 		for e := range m.ranking.All() {
-			if !yield(e.Key, e.Value.requests) {
+			if !yield(e.Key, e.Value.Requests) {
 				return
 			}
 		}
@@ -71,7 +74,7 @@ func (m *limitMode) fill(res *Result) {
 	for _, e := range m.ranking.top(topKeys) {
 		v := &e.Value
 		rep.Top = append(rep.Top, TopKey{
-			Key: compositekey.Parts(e.Key), Requests: v.requests, Refused: v.refused,
+			Key: compositekey.Parts(e.Key), Requests: v.Requests, Refused: v.refused,
 			Partial: e.Partial, Peak: v.peak.Most, Habit: m.habits.of(e.Key),
 		})
 	}
