@@ -1,11 +1,11 @@
 package replay
 
 import (
+	"hash/maphash"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/suggest"
-	"github.com/seed-181794aa/ratelimit/internal/hash"
 )
 
 // replayer has a mode decide requests in the order of their times. It is not safe for concurrent
@@ -18,6 +18,9 @@ type replayer struct {
 	timeline *timeline // nil without Options.Picture
 }
 
+// paths is the seed of the hashes of paths, which are only compared.
+var paths = maphash.MakeSeed()
+
 // add adds a request of a log in the given format to the queue. It is decided after the requests
 // with earlier times. add reports false, and leaves the request out, if it is too late for that.
 func (r *replayer) add(rec *accesslog.Record, format accesslog.Format) (taken bool, err error) {
@@ -26,7 +29,7 @@ func (r *replayer) add(rec *accesslog.Record, format accesslog.Format) (taken bo
 	}
 	r.report.addTime(time.Unix(0, rec.Time).UTC())
 	text, cost := r.mode.pack(rec, format)
-	path := uint32(hash.Mix(hash.Add(hash.Empty, rec.Path)))
+	path := uint32(maphash.Bytes(paths, rec.Path))
 	if r.queue.add(pending{time: rec.Time, cost: cost, path: path}, text) {
 		return true, r.pass((r.queue.len() + 1) / 2)
 	}

@@ -59,11 +59,19 @@ func (c *Collector) Add(key []byte, t int64, cost uint64, path uint32) {
 		cl.curves = slices.Repeat(cl.curves, len(c.clocks))
 	}
 	for i := range cl.curves {
-		cv, before := &cl.curves[i], c.shown[i]
-		if last < c.now {
-			before = c.clocks[i].at(last - c.start)
+		cv, shown := &cl.curves[i], c.shown[i]
+		if cost > tb.MaxCapacity {
+			cv.need = None
+			continue
 		}
-		cv.add(before, c.shown[i], cost)
+		var supplied uint64
+		if last < c.now {
+			supplied = shown.since(c.clocks[i].at(last-c.start), 1)
+		}
+		cv.add(supplied, cost*finest)
+		if cv.deficit > uint64(cv.need)*finest {
+			cv.need = max(cv.need, uint32(needOf(cv.deficit, shown.units)))
+		}
 	}
 }
 
@@ -139,26 +147,17 @@ type curve struct {
 	need uint32
 }
 
-// add takes a cost in tokens from the bucket when the clock shows a reading, after the one at the
-// request before.
-func (c *curve) add(before, shown reading, cost uint64) {
-	if cost > tb.MaxCapacity {
-		c.need = None
-		return
-	}
-	supplied := shown.since(before, 1)
-	c.deficit = min(c.deficit-min(c.deficit, supplied)+cost*finest, most)
-	if c.deficit > uint64(c.need)*finest {
-		c.need = max(c.need, uint32(needOf(c.deficit, shown.units)))
-	}
+// add takes a cost from the bucket after a supply, both in units.
+func (c *curve) add(supplied, cost uint64) {
+	c.deficit = min(c.deficit-min(c.deficit, supplied)+cost, most)
 }
 
 // Client is a key with its requests.
 type Client struct {
 	Key string
 	Visits
-	Kind Kind // set by Result
 	Peak Peak
+	Kind Kind // set by Result
 
 	latest int64   // the time of the latest request, in ns since 1970
 	times  []int64 // of all requests, if they are kept

@@ -2,10 +2,11 @@
 //
 // A client is never refused if its bucket has room for the greatest excess of its requests over the
 // rate, in any interval: the least burst of a leaky-bucket arrival curve (J.-Y. Le Boudec, P.
-// Thiran, "Network Calculus", 2001, section 1.2). It is exact, for any costs of whole tokens, clock
-// readings and late lines: see DESIGN.md here. So the least burst with which at most a share of the
-// clients is ever refused is an order statistic of what they need. If every request costs the same,
-// Refusals decides the times of each client that a burst refuses.
+// Thiran, "Network Calculus", 2001, section 1.2). It is exact, for any costs of whole tokens and
+// clock readings: see DESIGN.md here. So the least burst with which at most a share of the clients
+// is ever refused is an order statistic of what they need. Only the kinds of clients that matter
+// count, so that an attacker with many addresses does not raise the share. If every request costs
+// the same, Refusals decides the times of each client that a burst refuses.
 //
 // A key takes about 150 bytes, the bytes of its text, and 16 bytes for each rate, or for all as
 // long as its buckets are alike at all of them. The times take 8 to 16 bytes a request, of up to

@@ -37,7 +37,7 @@ func (v *Visits) Kind() Kind {
 }
 
 // Kind is a kind of client.
-type Kind int
+type Kind uint8
 
 // The kinds of clients. People ask for several paths. Attackers use many addresses, each for one
 // request, or for one path such as /login; so does a client of an API.

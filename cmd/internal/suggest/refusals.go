@@ -9,10 +9,8 @@ import (
 // and how many requests of all clients are refused. The bursts are in ascending order. Both are
 // exact. requests is nil if the times of the requests were not kept, or if the costs are not fixed.
 func (r *Result) Refusals(rate int, bursts []uint64) (clients, requests []uint64) {
-	var needs []uint64
-	for kind := range Kinds {
-		needs = append(needs, r.needs(rate, kind)...)
-	}
+	byKind := r.needs(rate)
+	needs := slices.Concat(byKind[:]...)
 	slices.Sort(needs)
 	for _, burst := range bursts {
 		enough, _ := slices.BinarySearch(needs, burst+1)
@@ -137,14 +135,14 @@ func (r *Result) burstOf(
 }
 
 // needFor returns the least burst that refuses none of the requests at some times.
-func (r *Result) needFor(times []int64, rate int) uint64 {
+func (r *Result) needFor(times []int64, rate int) (need uint64) {
 	var cv curve
 	clock := &r.clocks[rate]
 	before := clock.at(times[0] - r.start)
 	for _, t := range times {
 		shown := clock.at(t - r.start)
-		cv.add(before, shown, r.cost)
-		before = shown
+		cv.add(shown.since(before, 1), r.cost*finest)
+		need, before = max(need, needOf(cv.deficit, shown.units)), shown
 	}
-	return uint64(cv.need)
+	return need
 }

@@ -57,25 +57,20 @@ func (r *Result) Need(cl *Client, rate int) uint64 {
 // kind that matters is ever refused at a rate, None if there is none.
 func (r *Result) ForClients(rate int, share float64) uint64 {
 	burst := uint64(1)
-	for kind := range Kinds {
-		if needs := r.needs(rate, kind); len(needs) > 0 {
-			slices.Sort(needs)
-			if n := len(needs) - int(part(share, uint64(len(needs)))); n > 0 {
-				burst = max(burst, needs[n-1])
-			}
+	for _, needs := range r.needs(rate) {
+		slices.Sort(needs)
+		if n := len(needs) - int(part(share, uint64(len(needs)))); n > 0 {
+			burst = max(burst, needs[n-1])
 		}
 	}
 	return burst
 }
 
-// needs returns the least bursts of the clients of a kind at a rate, if the kind matters.
-func (r *Result) needs(rate int, kind Kind) (needs []uint64) {
-	if !r.matters[kind] {
-		return nil
-	}
+// needs returns the least bursts of the clients that matter at a rate, by kind.
+func (r *Result) needs(rate int) (needs [Kinds][]uint64) {
 	for _, cl := range r.Clients {
-		if cl.Kind == kind {
-			needs = append(needs, r.Need(cl, rate))
+		if r.Matters(cl) {
+			needs[cl.Kind] = append(needs[cl.Kind], r.Need(cl, rate))
 		}
 	}
 	return needs
