@@ -54,11 +54,7 @@ func (l *shared) call(
 	ctx context.Context, m *layout, key string, items ...item,
 ) (before state, err error) {
 	c := callPool.Get().(*call)
-	name := ""
-	if l.tag != nil { // it may call the limiter, so it is called without a lock
-		name = l.name(key)
-	}
-	c.add(l, m, key, name, items...)
+	c.add(l, m, key, "", items...)
 	if err := l.exec(ctx, c); err != nil {
 		return before, err
 	}
@@ -129,7 +125,7 @@ func (l *shared) enter(ctx context.Context, c *call) (n *node, opened uint64, er
 			return nil, 0, err
 		}
 	}
-	n = l.node(c.parts[0].key) // it may panic, so it is called before the call is under way
+	n = l.node(c.parts[0].key)
 	opened, err = n.breaker.enter(l.local())
 	return n, opened, err
 }

@@ -238,35 +238,27 @@ func TestCluster(t *testing.T) {
 		for _, n := range nodes {
 			c = login(t, n.Server, clusterRights, false)
 		}
-		useAll(t, newLimiter(t, c, slow, WithTag(func(string) string { return "rights" })))
+		useAll(t, newLimiter(t, c, slow))
 	})
-	t.Run("with a tag", func(t *testing.T) {
-		tenant := func(key string) string { tenant, _, _ := strings.Cut(key, "/"); return tenant }
-		l := newLimiter(t, c, slow, WithPrefix("tag:"), WithTag(tenant))
-		take := func(tenant string) {
-			charges := []tb.Charge{newCharge(t, l, tenant, 1), newCharge(t, l, tenant+"/user", 1)}
-			decisions, ok, err := TakeAll(t.Context(), time.Now(), charges, nil)
-			if !ok || err != nil {
-				t.Fatalf("%t, %v: %+v", ok, err, decisions)
-			}
-		}
-		take("a")
-		commands := l.Stats().Commands
-		if take("a"); l.Stats().Commands != commands+1 {
-			t.Errorf("%d commands, want 1", l.Stats().Commands-commands)
+	t.Run("a key under two limits", func(t *testing.T) {
+		second, hour := newLimiter(t, c, slow), newLimiter(t, c, slow, WithPrefix("hour:"))
+		charges := []tb.Charge{newCharge(t, second, "a", 1), newCharge(t, hour, "a", 1)}
+		decisions, ok, err := TakeAll(t.Context(), time.Now(), charges, nil)
+		if n := second.Stats().Commands; !ok || err != nil || n != 1 {
+			t.Errorf("%t, %v, %d commands, want 1: %+v", ok, err, n, decisions)
 		}
 	})
 }
 
-// A slot moves from one master to another while callers use two buckets in it, by themselves and
-// together. Each grant takes its tokens once.
+// A slot moves from one master to another while callers use two buckets of a key in it, one by
+// itself and both together. Each grant takes its tokens once.
 func TestSlotMovesUnderLoad(t *testing.T) {
 	t.Parallel()
 	nodes := startCluster(t)
 	limit := tb.Limit{Capacity: 1_000_000, Tokens: 1, Per: 24 * time.Hour}
-	tag := func(string) string { return "tenant" }
-	l := newLimiter(t, dial(t, nodes[0].Server), limit, WithTag(tag))
-	slotOf := do(t, nodes[0].client, "CLUSTER", "KEYSLOT", l.name("a"))
+	c := dial(t, nodes[0].Server)
+	a, b := newLimiter(t, c, limit), newLimiter(t, c, limit, WithPrefix("hour:"))
+	slotOf := do(t, nodes[0].client, "CLUSTER", "KEYSLOT", a.name("tenant"))
 	number, err := slotOf.AsInt64()
 	if err != nil {
 		t.Fatal(err)
@@ -281,7 +273,7 @@ func TestSlotMovesUnderLoad(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for !stop.Load() {
-				d, err := l.Allow(t.Context(), "a")
+				d, err := a.Allow(t.Context(), "tenant")
 				switch {
 				case err != nil:
 					t.Errorf("Allow: %v", err)
@@ -293,7 +285,7 @@ func TestSlotMovesUnderLoad(t *testing.T) {
 		wg.Go(func() {
 			for !stop.Load() {
 				_, ok, err := TakeAll(t.Context(), time.Now(),
-					[]tb.Charge{newCharge(t, l, "a", 1), newCharge(t, l, "b", 1)}, nil)
+					[]tb.Charge{newCharge(t, a, "tenant", 1), newCharge(t, b, "tenant", 1)}, nil)
 				switch {
 				case err != nil:
 					t.Errorf("TakeAll: %v", err)
@@ -314,9 +306,9 @@ func TestSlotMovesUnderLoad(t *testing.T) {
 	do(t, to.client, "CLUSTER", "SETSLOT", slot, "IMPORTING", from.id)
 	do(t, from.client, "CLUSTER", "SETSLOT", slot, "MIGRATING", to.id)
 	progress()
-	do(t, from.client, "MIGRATE", host, port, l.name("a"), "0", "5000")
+	do(t, from.client, "MIGRATE", host, port, a.name("tenant"), "0", "5000")
 	progress() // a is there, b is here: TRYAGAIN
-	do(t, from.client, "MIGRATE", host, port, l.name("b"), "0", "5000")
+	do(t, from.client, "MIGRATE", host, port, b.name("tenant"), "0", "5000")
 	progress() // ASK
 	for _, n := range []member{to, from} {
 		do(t, n.client, "CLUSTER", "SETSLOT", slot, "NODE", to.id)
@@ -324,13 +316,13 @@ func TestSlotMovesUnderLoad(t *testing.T) {
 	progress() // MOVED
 	stop.Store(true)
 	wg.Wait()
-	for key, granted := range map[string]int64{"a": alone.Load() + both.Load(), "b": both.Load()} {
-		d, err := l.Peek(t.Context(), key)
+	for l, granted := range map[*Limiter]int64{a: alone.Load() + both.Load(), b: both.Load()} {
+		d, err := l.Peek(t.Context(), "tenant")
 		if err != nil || int64(d.Remaining) != int64(limit.Capacity)-1-granted {
-			t.Errorf("key %s: %+v, %v, after %d grants of %d", key, d, err, granted, limit.Capacity)
+			t.Errorf("%s: %+v, %v, after %d grants of %d", l.prefix, d, err, granted, limit.Capacity)
 		}
 	}
-	if n := l.Stats().Failed[CauseTimeout]; n > 0 {
+	if n := a.Stats().Failed[CauseTimeout]; n > 0 {
 		t.Errorf("%d calls have not waited until the slot had moved", n)
 	}
 	t.Logf("%d grants of one, %d of both", alone.Load(), both.Load())

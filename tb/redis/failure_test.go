@@ -164,7 +164,6 @@ func TestConfigErrors(t *testing.T) {
 		{"Capacity", c, tb.Limit{}, Option{}},
 		{"Tokens/Per", c, tb.Limit{Capacity: 1, Tokens: 1, Per: 1<<62 + 1}, Option{}},
 		{"WithPrefix", c, slow, WithPrefix("{tag}")},
-		{"WithTag", c, slow, WithTag(nil)},
 		{"WithTimeout", c, slow, WithTimeout(time.Millisecond - 1)},
 		{"WithPolicy", c, slow, WithPolicy(Fail + 1)},
 		{"WithPolicy", c, slow, WithPolicy(LocalShare(0))},

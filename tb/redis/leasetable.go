@@ -10,7 +10,6 @@ func (ls *leases) get(key string) *lease {
 	if x, ok := ls.keys.Load(key); ok {
 		return x
 	}
-	ls.l.name(key) // WithTag's function may panic: in the goroutine of the caller, and without a lock
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if ls.closed || ls.keys.Size() >= maxLeases {

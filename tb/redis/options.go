@@ -18,7 +18,6 @@ type Option struct {
 
 type settings struct {
 	prefix  string
-	tag     func(key string) string
 	timeout time.Duration
 	policy  Policy
 	lease   time.Duration // 0 for none
@@ -39,16 +38,6 @@ func WithPrefix(prefix string) Option {
 		}}
 	}
 	return Option{set: func(s *settings) { s.prefix = prefix }}
-}
-
-// WithTag sets the hash tag of a key, which decides its slot in a Redis Cluster. The default is the
-// key itself. The tag ends before its first "}". If it is empty, the whole key decides. tag must
-// return the same tag for a key in all processes, and be safe for concurrent use.
-func WithTag(tag func(key string) string) Option {
-	if tag == nil {
-		return Option{wrong: &tb.ConfigError{Field: "WithTag", Value: "nil", Range: "a function"}}
-	}
-	return Option{set: func(s *settings) { s.tag = tag }}
 }
 
 // WithTimeout sets the longest time that a call takes, at least 1 ms. The default is 50 ms, for a
@@ -120,8 +109,8 @@ func WithLogger(l *slog.Logger) Option {
 	return Option{set: func(s *settings) { s.logger = l }}
 }
 
-// WithoutBatching makes a round trip for each call, and in TakeAll for each hash tag. By default,
-// calls that meet share commands: see the package comment. A proxy that distributes the keys over
+// WithoutBatching makes a round trip for each call, and in TakeAll for each key. By default, calls
+// that meet share commands: see the package comment. A proxy that distributes the keys over
 // several servers, and sends a script to the server of its first key, needs this. Without batching,
 // a local refusal may not know the latest grants of this limiter, so its RetryAfter may be too
 // short.
@@ -144,14 +133,9 @@ func apply(opts []Option) (settings, error) {
 	return s, nil
 }
 
-// name returns the name of a key in Redis. Two keys never have the same name.
-func (s *settings) name(key string) string {
-	if s.tag == nil {
-		return s.prefix + "{" + shorten(key) + "}"
-	}
-	tag, _, _ := strings.Cut(s.tag(key), "}")
-	return s.prefix + "{" + shorten(tag) + "}" + shorten(key)
-}
+// name returns the name of a key in Redis. Two keys never have the same name. The key is the hash
+// tag, so that its buckets under several prefixes are on one server of a cluster.
+func (s *settings) name(key string) string { return s.prefix + "{" + shorten(key) + "}" }
 
 // longest is the most bytes of a key that stands in a name as it is.
 const longest = 256

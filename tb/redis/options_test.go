@@ -12,7 +12,6 @@ import (
 )
 
 func TestNamesOfKeys(t *testing.T) {
-	first := func(key string) string { first, _, _ := strings.Cut(key, "/"); return first }
 	for _, tt := range []struct {
 		opts      []Option
 		key, want string
@@ -22,9 +21,6 @@ func TestNamesOfKeys(t *testing.T) {
 		{nil, "a}b", "tb:{a}b}"},
 		{[]Option{WithPrefix("")}, "a", "{a}"},
 		{[]Option{WithPrefix("login:")}, "a", "login:{a}"},
-		{[]Option{WithTag(first)}, "tenant/user", "tb:{tenant}tenant/user"},
-		{[]Option{WithTag(first)}, "a}b/c", "tb:{a}a}b/c"},
-		{[]Option{WithTag(func(string) string { return "" })}, "a", "tb:{}a"},
 	} {
 		s, err := apply(tt.opts)
 		if got := s.name(tt.key); err != nil || got != tt.want {

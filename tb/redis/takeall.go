@@ -13,10 +13,10 @@ import (
 // all charges or from none, and returns the decision of each, in buf if its capacity suffices. t is
 // a reading of the clocks of the other charges.
 //
-// The charges on Redis that have one client and one hash tag are taken by one command, all or none:
-// see WithTag. Without a cluster, the tags do not matter. A refused command takes nothing, but
-// converts the buckets of another limit. Charges of several tags are taken by one command after
-// another, and the other charges last. If one refuses, those before it are cancelled. So put the
+// The charges on Redis that have one client are taken by one command, all or none. In a cluster,
+// these are the charges of one key, in limiters with different prefixes. A refused command takes
+// nothing, but converts the buckets of another limit. In a cluster, the charges of several keys are
+// taken by one command after another, and the other charges last. If one refuses, those before it are cancelled. So put the
 // charge that refuses most often first. A process that ends between a grant and its Cancel costs
 // tokens.
 //
