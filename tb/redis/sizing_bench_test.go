@@ -21,7 +21,8 @@ import (
 
 // BenchmarkServer measures what a decision costs the server: the time of its script, and the time
 // of a processor with the connections included. 64 callers share 1,000 keys. Their calls are
-// commands of their own, or share commands, or take from two buckets each and share commands.
+// commands of their own, or share commands, or take from two buckets each and share commands. With
+// "key", all calls are on one key.
 func BenchmarkServer(b *testing.B) {
 	for _, bb := range []struct {
 		name  string
@@ -31,7 +32,7 @@ func BenchmarkServer(b *testing.B) {
 		{"grant-uneven", tb.Limit{Capacity: 1e6, Tokens: 1e6, Per: 100_000_007 * time.Microsecond}},
 		{"refuse", tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour}},
 	} {
-		for _, calls := range []string{"alone", "shared", "two"} {
+		for _, calls := range []string{"alone", "shared", "two", "key"} {
 			b.Run(bb.name+"/"+calls, func(b *testing.B) { measureServer(b, bb.limit, bb.name, calls) })
 		}
 	}
@@ -66,7 +67,11 @@ func measureServer(b *testing.B, limit tb.Limit, name, calls string) {
 	b.SetParallelism(64 / runtime.GOMAXPROCS(0))
 	b.RunParallel(func(pb *testing.PB) {
 		for i := next.Add(37); pb.Next(); i++ {
-			if ok, err := take(keys[i%1000]); err != nil || ok == (name == "refuse") {
+			k := i % 1000
+			if calls == "key" {
+				k = 0
+			}
+			if ok, err := take(keys[k]); err != nil || ok == (name == "refuse") {
 				b.Error(ok, err)
 				return
 			}
