@@ -643,6 +643,49 @@ func TestRestoreOfABucketFromBeforeAChange(t *testing.T) {
 	})
 }
 
+// What the rate has supplied since a state may need more than 64 bits.
+func TestRestoreOfABucketFromLongBeforeAChange(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	limit := tb.Limit{Capacity: 10, Tokens: 1, Per: time.Hour}
+	onBoth(t, &now, []tb.Limit{limit}, nil, func(t *testing.T, l both) {
+		if err := l.SetLimit(tb.Limit{Capacity: 10, Tokens: 1, Per: 1}); err != nil {
+			t.Fatal(err)
+		}
+		for _, years := range []time.Duration{1, 30, 100, 140} {
+			at := now.Add(-years * 365 * 24 * time.Hour)
+			if err := l.Restore(maps.All(map[string]tb.State{"a": {Tokens: -5, At: at}})); err != nil {
+				t.Fatal(err)
+			}
+			if got := tokensOf(t, l, "a"); got != 10 || l.Stats().Keys > 0 {
+				t.Errorf("after %d years: %v tokens, want a full bucket", years, got)
+			}
+		}
+	})
+}
+
+// A new bucket starts when an evicted one was full, although the reading is older. Cancel of its
+// first charge gives back all of it.
+func TestCancelAfterAnEviction(t *testing.T) {
+	now := time.Unix(0, 0)
+	limit := tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second}
+	onBoth(t, &now, []tb.Limit{limit}, nil, func(t *testing.T, l both) {
+		later := now.Add(20 * time.Second)
+		for _, key := range []string{"a", "b"} {
+			if d, err := l.AllowAt(later, key, 4); err != nil || !d.Allowed {
+				t.Fatal(d, err)
+			}
+		}
+		c, _ := costIn(l, 0, "c", 4)
+		if d, err := c.Take(now.Add(5 * time.Second)); err != nil || !d.Allowed {
+			t.Fatal(d, err)
+		}
+		c.Cancel()
+		if v, err := c.Level(later); err != nil || v.Tokens != 10 {
+			t.Errorf("%+v, %v after Cancel, want 10 tokens", v, err)
+		}
+	}, tb.WithMaxKeys(1))
+}
+
 // Snapshot reads the clock for each state.
 func TestSnapshotReadsTheClockForEachKey(t *testing.T) {
 	now := time.Unix(1e6, 0)

@@ -45,6 +45,23 @@ func TestCallWithAnEarlierLayoutInsertsItsKey(t *testing.T) {
 	}
 }
 
+// Debts that deepen by little are recorded together, so that few calls begin again.
+func TestFewDebtsAreRecorded(t *testing.T) {
+	f := newFixture(t)
+	m, records := f.limits.present(0), 0
+	for units := uint64(1); units < 1<<50; units += 1 + units/16 {
+		if f.limits.owe(m, units) {
+			records++
+		}
+		if owed := f.limits.owed.Load(); owed < m.microsUpTo(units) || f.limits.owe(m, units) {
+			t.Fatalf("%d units of debt are not recorded: %d millionths", units, owed)
+		}
+	}
+	if records > 64 {
+		t.Errorf("%d records, want at most 64", records)
+	}
+}
+
 // A bucket is restored, and the clock jumps back before the limit changes.
 func TestClockJumpsBetweenRestoreAndSetLimit(t *testing.T) {
 	const month = 30 * 24 * time.Hour
