@@ -9,8 +9,8 @@ import (
 )
 
 // Limiter is a token bucket for each key of type K. Use [New], [NewTiered] or [NewTokenBucket] to
-// make one: the zero Limiter has no limit, and a call on it panics. All methods are safe for
-// concurrent use. A call on a key in the table takes no lock and allocates nothing, except for
+// make one: the zero Limiter has no limit, and a call that needs one panics. All methods are safe
+// for concurrent use. A call on a key in the table takes no lock and allocates nothing, except for
 // Reserve, Reset and, rarely, a call that moves the bucket: see package tb.
 //
 // A key that is not in the table has a full bucket. The table holds at most MaxKeys keys, and
@@ -33,7 +33,8 @@ type Limiter[K comparable] cas.Limiter[K]
 type TokenBucket = Limiter[string]
 
 // New returns a limiter with a bucket of the given limit for each key. It returns a *ConfigError if
-// the limit or an option is out of range, or if K contains an interface.
+// the limit or an option is out of range, or if K contains an interface. Its default clock is the
+// monotonic clock of the process: [WithClock] says when that is another one.
 func New[K comparable](limit Limit, opts ...Option) (*Limiter[K], error) {
 	l, err := cas.New[K](limit, opts...)
 	return (*Limiter[K])(l), err

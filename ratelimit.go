@@ -165,7 +165,8 @@ func TakeAll(
 }
 
 // WithClock sets the clock. now must be safe for concurrent use. The default is the monotonic
-// clock of the process.
+// clock of the process. It may stop while the machine is suspended, and in a testing/synctest
+// bubble it is another one, so a test makes its limiters in the bubble: see tb.WithClock.
 func WithClock(now func() time.Time) Option { return tb.WithClock(now) }
 
 // WithMaxKeys sets the most keys that the limiter holds at any instant, 1 to 1<<30. The

@@ -21,9 +21,10 @@ type Charge interface {
 
 	// Cancel gives back the cost of the last Take. It does nothing if that Take was refused or is
 	// already cancelled. Afterwards the bucket is never fuller than if that Take had taken nothing,
-	// unless Settle has given tokens back to it since (see Settled costs in the package
-	// documentation). It may be less full by the supply between Take and the last grant, and by the
-	// cost at most. If the bucket was evicted or has moved since, Cancel gives nothing back.
+	// with two exceptions, which the package documentation explains: Settle has given tokens back to
+	// it since (Settled costs), or the reading of Take was ahead of a change of the limit (Changes of
+	// the limit). It may be less full by the supply between Take and the last grant, and by the cost
+	// at most. If the bucket was evicted or has moved since, Cancel gives nothing back.
 	Cancel()
 }
 

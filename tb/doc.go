@@ -99,7 +99,9 @@
 //
 // A bucket whose own time is ahead of the change keeps that time, rounded up to the last instant
 // of a unit of the old supply. If it is ahead by less than a unit, it counts as not ahead, and what
-// the new rate supplies in that time is added to the bound of C1.
+// the new rate supplies in that time is added to the bound of C1. The old rate has supplied the
+// bucket until its own time, also if the grant that was ahead is cancelled. So after the Cancel it
+// may be fuller than without that grant.
 //
 // For a call that is under way, the change may come before or after it. If the change comes
 // before it and the call's reading is older, the call is decided at the time of the change, and

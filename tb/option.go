@@ -39,7 +39,12 @@ type Option struct{ set func(*Settings) error }
 
 // WithClock sets the clock. Allow, AllowN, Peek and Level read it exactly once in each
 // call with a valid cost. now must be safe for concurrent use. The default is the monotonic clock
-// of the process.
+// of the process. Some systems, Linux among them, stop it while the machine is suspended, so
+// buckets are not refilled in that time. The clock time.Now().Round(0) goes on, but may be set.
+//
+// A testing/synctest bubble has a clock of its own, which begins in the year 2000. To a limiter
+// with the default clock that was made outside, readings in the bubble are decades late: a bucket
+// that was used outside is not refilled there. Make the limiter in the bubble, or Reset its keys.
 func WithClock(now func() time.Time) Option {
 	return Option{func(s *Settings) error {
 		if now == nil {

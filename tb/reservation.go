@@ -43,8 +43,9 @@ func (r Reservation) Delay() time.Duration { return r.delay }
 // time of that one does not change.
 //
 // C1 holds for the other grants: the bucket is never fuller than if the tokens had not been taken.
-// The exception is a bucket to which Settle has given tokens back since. There the cancelled
-// reservation counts as one that is settled at 0: see Settled costs in the package documentation.
+// The exceptions are those of Charge.Cancel. In a bucket to which Settle has given tokens back
+// since, the cancelled reservation counts as one that is settled at 0: see Settled costs in the
+// package documentation.
 func (r Reservation) Cancel() {
 	if r.held != nil {
 		r.held.Cancel()

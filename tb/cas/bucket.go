@@ -8,7 +8,7 @@ import (
 )
 
 // Bucket is one token bucket without a key. It is the ratelimit.Bucket, whose documentation has its
-// manual. The zero Bucket has no limit, and a call on it panics. All methods are safe for
+// manual. The zero Bucket has no limit, and a call that needs one panics. All methods are safe for
 // concurrent use.
 type Bucket struct {
 	clock  clock

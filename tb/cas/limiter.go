@@ -19,7 +19,7 @@ const MaxTiers = 1 << tierBits
 
 // Limiter is a token bucket for each key of type K. It implements tb.Limiter if K is string. It is
 // the ratelimit.Limiter, whose documentation has its manual. The zero Limiter has no limit, and a
-// call on it panics. All methods are safe for concurrent use.
+// call that needs one panics. All methods are safe for concurrent use.
 type Limiter[K comparable] struct {
 	clock   clock
 	table   lru.Map[K, cell]
