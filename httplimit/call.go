@@ -10,10 +10,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
-// call is the work on one request. begin takes it from a pool. decide finds the rules that apply
-// (matching.go), takes their tokens (store.go) and waits for them (wait.go). Then grant
-// (response.go) or refusal (refusal.go) sets the fields of the response. end puts it back into
-// the pool, after the settlement if there is one (settlement.go).
+// call is the work on one request. begin takes it from a pool, and end puts it back, after the
+// settlement if there is one. doc.go names the files that it goes through.
 type call struct {
 	l      *Limiter
 	stripe uint32
@@ -117,63 +115,6 @@ const (
 	gone   // the request ended while it waited
 )
 
-// decide charges the rules that apply, all or none.
-func (c *call) decide() outcome {
-	c.findRules()
-	if len(c.entries) == 0 {
-		return granted
-	}
-	c.now = c.l.clock()
-	if e := c.firstFault(); e != nil {
-		c.count(e).rejected.Add(1)
-		return faulty
-	}
-	if c.policy.delays {
-		c.patience = c.l.waits.mostPatience(c.r.Context(), c.policy.maxWaiting)
-	}
-	allowed, err := c.take()
-	if c.delay > 0 {
-		c.now = c.l.clock() // a store with its own clock counts the delay from its decision
-		switch c.await() {
-		case gone:
-			return gone
-		case refused:
-			c.patience = 0
-			allowed, err = c.take()
-		}
-	}
-	switch {
-	case err != nil:
-		e := c.firstEnforced() // a store does not say for which rule it fails
-		c.count(e).errors.Add(1)
-		c.runHook(c.l.hooks.Error, e, err)
-		if c.l.failClosed {
-			return failed
-		}
-		c.failedOpen = true
-	case !allowed:
-		for e := range c.enforced() {
-			if e.refused {
-				c.count(e).refused.Add(1)
-				if e.control != nil {
-					e.control.Refused()
-				}
-			}
-		}
-		return refused
-	}
-	if c.policy.shadows {
-		c.takeShadows(err)
-	}
-	if c.failedOpen {
-		return granted
-	}
-	for e := range c.enforced() {
-		c.count(e).granted.Add(1)
-	}
-	return granted
-}
-
 // enforced yields the entries whose rules are not shadow rules.
 func (c *call) enforced() iter.Seq[*entry] {
 	return func(yield func(*entry) bool) {
@@ -198,94 +139,11 @@ func (c *call) firstFault() *entry {
 	return nil
 }
 
-// take charges the enforced rules, all or none.
-func (c *call) take() (allowed bool, err error) {
-	c.charges, c.delay = c.charges[:0], 0
-	for e := range c.enforced() {
-		charge, err := c.prepare(e)
-		if err != nil {
-			return false, err
-		}
-		c.charges = append(c.charges, charge)
-	}
-	if len(c.charges) == 0 {
-		return true, nil
-	}
-	c.decisions, allowed, err = c.l.store.TakeAll(c.r.Context(), c.now, c.charges, c.decisions)
-	if err != nil {
-		return false, err
-	}
-	i := 0
-	for e := range c.enforced() {
-		e.decision = c.decisions[i]
-		e.refused = !e.decision.Allowed && e.decision.RetryAfter > 0 // or it was not asked
-		e.delay = 0                                                  // also if a grant was given back
-		if allowed {
-			if err := c.readDelay(e); err != nil {
-				c.delay = 0
-				return false, err
-			}
-			if e.delay > c.delay {
-				c.delay, c.slowest = e.delay, e
-			}
-		}
-		i++
-	}
-	return allowed, nil
-}
-
 func (c *call) firstEnforced() *entry {
 	for e := range c.enforced() {
 		return e
 	}
 	return nil
-}
-
-// takeShadows charges each shadow rule by itself, and reports its decision to the hooks. A store
-// that has failed is not asked again.
-func (c *call) takeShadows(failed error) {
-	for i := range c.entries {
-		e := &c.entries[i]
-		if !e.Shadow {
-			continue
-		}
-		var err error
-		switch {
-		case e.fault != noFault: // which has a decision
-		case failed != nil:
-			err = failed
-		default:
-			if err = c.takeShadow(e); err == nil && e.delay > 0 {
-				e.delays.add(e.delay)
-			}
-		}
-		switch {
-		case err != nil:
-			failed = err
-			c.count(e).errors.Add(1)
-			c.runHook(c.l.hooks.Error, e, err)
-			continue
-		case e.decision.Allowed:
-			c.count(e).shadowGranted.Add(1)
-		default:
-			c.count(e).shadowRefused.Add(1)
-		}
-		c.runHook(c.l.hooks.Shadow, e, nil)
-	}
-}
-
-// takeShadow charges a shadow rule.
-func (c *call) takeShadow(e *entry) (err error) {
-	if _, err = c.prepare(e); err != nil {
-		return err
-	}
-	if e.decision, err = e.charge.Take(c.now); err != nil {
-		return err
-	}
-	if !makesSense(e.decision) {
-		return nonsense(c.l.store, "%+v", e.decision)
-	}
-	return c.readDelay(e)
 }
 
 func (c *call) runHook(hook func(*http.Request, Event), e *entry, err error) {

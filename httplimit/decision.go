@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"context"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -53,4 +54,23 @@ func (r *Refusal) RetryAfter() (wait time.Duration, ok bool) {
 type Violation struct {
 	Decision
 	Key []KeyPart // of the bucket, as in Event
+}
+
+// FromContext returns the decision of the binding rule on the request with this context, if
+// Middleware of a Limiter with WithContext has passed it on. The binding rule is the one with the
+// fewest tokens left, in all such limiters. FromContext reports false if no rule applied, or the
+// store failed and the request passed.
+func FromContext(ctx context.Context) (Decision, bool) {
+	d, ok := ctx.Value(decisionKey{}).(Decision)
+	return d, ok
+}
+
+type decisionKey struct{}
+
+// newContext returns ctx with a decision, unless an outer limiter has fewer tokens left.
+func newContext(ctx context.Context, d Decision) context.Context {
+	if outer, ok := FromContext(ctx); ok && outer.Remaining <= d.Remaining {
+		return ctx
+	}
+	return context.WithValue(ctx, decisionKey{}, d)
 }

@@ -71,7 +71,17 @@
 // # Hostile clients
 //
 // A header field, a query parameter and a claim that nothing verifies have the values that a client
-// invents. [policy.Policy.Warnings] lists rules that such values escape. A request that has a key of
-// a rule more than once, or a path that servers read differently, is refused with 400: see
+// invents. [policy.Policy.Warnings] lists rules that such values escape. A request that has a key
+// of a rule more than once, or a path that servers read differently, is refused with 400: see
 // docs/policy.md.
+//
+// # The files, as a request goes through them
+//
+// [Limiter.Middleware] and the other ways in are in take.go. The work on a request is a call
+// (call.go). matching.go finds the rules of the policy that apply (rules.go, tiers.go), by its path
+// (path.go), the parts of its key (key.go, claims.go, fieldvalue.go, address.go) and its cost
+// (cost.go). take.go takes the tokens from the store (store.go), and wait.go waits for them. Then
+// response.go writes the fields of the response (ruletext.go, durations.go), and refusal.go answers
+// a refusal. settlement.go settles the costs that the response has. reload.go replaces the policy
+// meanwhile.
 package httplimit

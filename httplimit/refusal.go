@@ -13,26 +13,6 @@ import (
 // failureRetry is the Retry-After, in seconds and without jitter, if the store failed.
 const failureRetry = 4
 
-// Take is Admit for a server that does not write an http.ResponseWriter. It sets the fields of the
-// response in h, unless h is nil, and writes nothing. The Refusal is nil if the request is granted.
-// Event.Writer is nil in the hooks of the request.
-func (l *Limiter) Take(h http.Header, r *http.Request) (
-	d Decision, s *Settlement, refusal *Refusal,
-) {
-	c := l.begin(r)
-	c.header = h
-	o := c.decide()
-	if o == granted {
-		d, s = c.grant(true)
-		return d, s, nil
-	}
-	binding, status, detail := c.refusal(o)
-	refusal = c.newRefusal(o, status, detail)
-	d = binding.toDecision()
-	c.end()
-	return d, nil, refusal
-}
-
 // newRefusal returns a refusal for the application, which answers the request.
 func (c *call) newRefusal(o outcome, status int, detail string) *Refusal {
 	if c.header != nil {

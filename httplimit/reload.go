@@ -1,11 +1,60 @@
 package httplimit
 
 import (
+	"errors"
 	"fmt"
 	"iter"
+	"sync"
+	"sync/atomic"
 
+	"github.com/seed-181794aa/ratelimit/adapt"
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
+
+// SetPolicy replaces the policy, from the next request on. A rule keeps its buckets and counts
+// if its set, name and keys stay the same. If its limit changes, each bucket keeps its tokens, but
+// not more than the new capacity, and its debt: see cas.Limiter.SetLimit. If p has an
+// error, or a limiter of a Store does not take its limit, the policy and all limits stay as they
+// were.
+func (l *Limiter) SetPolicy(p *policy.Policy) error {
+	l.reload.Lock()
+	defer l.reload.Unlock()
+	before := l.policy.Load()
+	next, err := l.compile(p, before)
+	if err == nil {
+		err = next.setLimits(before)
+	}
+	if err != nil {
+		return fmt.Errorf("httplimit: the policy stays as it was: %w", err)
+	}
+	next.liveSettings = before.liveSettings
+	next.startControls()
+	l.policy.Store(next)
+	return nil
+}
+
+// SetFields changes which fields responses have, from the next request on.
+func (l *Limiter) SetFields(f Fields) error {
+	if err := f.prepare(); err != nil {
+		return fmt.Errorf("httplimit: %w", err)
+	}
+	l.setLive(func(k *liveSettings) { k.fields = f })
+	return nil
+}
+
+// SetSharedSecret changes the text of WithSharedSecret, from the next request on.
+func (l *Limiter) SetSharedSecret(text string) {
+	l.setLive(func(k *liveSettings) { k.shared = text })
+}
+
+func (l *Limiter) setLive(change func(*liveSettings)) {
+	l.reload.Lock()
+	defer l.reload.Unlock()
+	next := *l.policy.Load()
+	change(&next.liveSettings)
+	l.policy.Store(&next)
+}
 
 // byID returns the rules of a policy by their ids. There are none if p is nil.
 func (p *compiled) byID() map[string]*rule {
@@ -120,4 +169,102 @@ func (r *rule) wanted() iter.Seq2[tb.StoreLimiter, tb.Limit] {
 			}
 		}
 	}
+}
+
+// control moves the rate of a rule. Two controls of one limiter exist while a policy replaces
+// another. Only one of them is running.
+type control struct {
+	*adapt.Controller
+	limiter tb.StoreLimiter
+	current atomic.Pointer[rule] // the rule with its present limit
+
+	mu    sync.Mutex
+	phase phase
+}
+
+type phase int
+
+const (
+	fresh   phase = iota // the limiter has another limit
+	running              // the control sets the limit
+	stopped              // the limiter may have another control
+)
+
+var errStopped = errors.New("httplimit: another policy sets the limit")
+
+// addControl gives r, which takes the place of old, the control of its rate. old may be nil.
+func (l *Limiter) addControl(r, old *rule) error {
+	if r.Adaptive == (policy.Adaptive{}) || r.Shadow {
+		return nil
+	}
+	if old != nil && old.control != nil && old.ruleState == r.ruleState &&
+		old.Adaptive == r.Adaptive && old.Limit == r.Limit {
+		r.control = old.control
+		return nil
+	}
+	c := &control{limiter: r.limiters[0]}
+	c.current.Store(r)
+	var err error
+	config := r.AdaptConfig()
+	config.Now = l.clock
+	c.Controller, err = adapt.New(c, config)
+	r.control = c
+	return err
+}
+
+// SetLimit sets the limit of the rule's limiter, if the control is running.
+func (c *control) SetLimit(limit tb.Limit) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch c.phase {
+	case fresh: // adapt.New sets the limit that start sets
+		return nil
+	case stopped:
+		return errStopped
+	}
+	if err := c.limiter.SetLimit(limit); err != nil {
+		return err
+	}
+	c.setCurrent(c.current.Load(), limit)
+	return nil
+}
+
+// setCurrent makes the rule with the limit the current one.
+func (c *control) setCurrent(r *rule, limit tb.Limit) {
+	next := *r
+	next.Limit = limit
+	next.ruleText = newRuleText(next.label, &next.Rule)
+	c.current.Store(&next)
+}
+
+// setPhase stops the control, or lets it go on.
+func (c *control) setPhase(p phase) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.phase = p
+}
+
+// now returns the rule with its present limit.
+func (r *rule) now() *rule {
+	if r.control == nil {
+		return r
+	}
+	return r.control.current.Load()
+}
+
+// startControls starts the controls of a policy that is used from now on.
+func (p *compiled) startControls() {
+	for _, r := range p.rules {
+		if r.control != nil {
+			r.control.start(r)
+		}
+	}
+}
+
+// start starts the control, or goes on with it, for a rule that may have another label than before.
+func (c *control) start(r *rule) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.setCurrent(r, c.current.Load().Limit)
+	c.phase = running
 }

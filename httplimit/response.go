@@ -200,3 +200,19 @@ func (c *call) write(status int, detail string) {
 	c.text = b
 	_, _ = c.w.Write(b) // an error means that the client has disconnected
 }
+
+// DropFields drops the fields in which an upstream reports its own limits and which can be
+// there only once: RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset and every field that
+// starts with X-RateLimit-. RateLimit and RateLimit-Policy are lists, so the upstream's items
+// stay. It is for ModifyResponse of an httputil.ReverseProxy behind Middleware, which would add the
+// upstream's fields to the limiter's.
+func DropFields(h http.Header) {
+	const legacy = "X-RateLimit-"
+	for name := range h {
+		if strings.EqualFold(name, fieldLimit) || strings.EqualFold(name, fieldRemaining) ||
+			strings.EqualFold(name, fieldReset) ||
+			len(name) >= len(legacy) && strings.EqualFold(name[:len(legacy)], legacy) {
+			delete(h, name)
+		}
+	}
+}

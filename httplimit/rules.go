@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
-	"strconv"
+	"strings"
+	"sync/atomic"
 
 	"github.com/seed-181794aa/ratelimit/httplimit/policy"
-	"github.com/seed-181794aa/ratelimit/internal/fields"
+	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
 // compiled is a policy prepared for requests. It is immutable.
@@ -172,33 +175,94 @@ func (b *compilation) newRules(s *policy.RuleSet, r *policy.Rule, path policy.Pa
 	return all
 }
 
-// ruleText is the text of a rule in answers that is the same in each of them.
-type ruleText struct {
-	label string // the name under which clients see the rule
-	text  fields.Rule
-	slow  bool // less than a token a second
+// ruleState is what a rule keeps when the policy changes: its buckets and its counts.
+type ruleState struct {
+	limiters []tb.StoreLimiter    // by the tier of the table
+	table    *cas.Limiter[string] // has the buckets if they are in a Memory, and is nil otherwise
 
-	usualDetail string // of a refusal with the cost of a request that does not state one
+	tiers  map[string]int // by name, from 1 on; a request without one has 0; needs Limiter.reload
+	counts [stripes]counts
+	delays delayCounts
+
+	settled, estimated atomic.Uint64 // settlements
 }
 
-func newRuleText(label string, r *policy.Rule) ruleText {
-	unit := ""
-	if r.Cost.Source == policy.ResponseBytes {
-		unit = "content-bytes"
+// newState returns a state for r. Its buckets are full, unless the store has them already.
+func (l *Limiter) newState(r *rule) (s *ruleState, err error) {
+	s = &ruleState{tiers: map[string]int{}}
+	limits := s.place(r)
+	if s.limiters, err = l.store.Limiters(r.id, limits); err != nil {
+		return nil, err
 	}
-	l := ruleText{label: label, text: fields.NewRule(label, uint64(r.Limit.Capacity), r.Limit, unit)}
-	// Tokens/Per is less than one a second if Tokens is less than the seconds of Per.
-	l.slow = r.Limit.Tokens < ceilSeconds(r.Limit.Per)
-	l.usualDetail = l.detail(r, r.Cost.Fallback())
-	return l
+	if len(s.limiters) != len(limits) || slices.Contains(s.limiters, nil) {
+		return nil, nonsense(l.store, "%d limiters, want %d, and none that is nil", len(s.limiters),
+			len(limits))
+	}
+	if m, ok := s.limiters[0].(*memoryLimiter); ok {
+		s.table = m.Limiter
+	}
+	charge, err := s.limiters[0].Charge("", r.price.fallback)
+	if err == nil && charge == nil {
+		err = nonsense(l.store, "no charge")
+	}
+	return s, err
 }
 
-// detail returns the sentence for a client whose request has a cost that r refuses.
-func (l *ruleText) detail(r *policy.Rule, cost float64) string {
-	text := strconv.FormatFloat(cost, 'g', -1, 64)
-	if cost > float64(r.Limit.Capacity) {
-		return "Rule " + l.label + " never has more than " + l.text.Quota + " tokens. This request costs " +
-			text + ", so it can never fit."
+// ruleID returns the name of a rule in a Store. Two rules with the same id have the same buckets:
+// one of this policy and one of the next, of another process or of a snapshot. An id without set
+// has one colon.
+func ruleID(set, name string, keys []string) string {
+	keys = policy.CanonicalKeys(keys)
+	for i, key := range keys {
+		keys[i] = url.QueryEscape(key)
 	}
-	return "Rule " + l.label + " has too few tokens left for this request, which costs " + text + "."
+	id := url.QueryEscape(name) + ":" + strings.Join(keys, ",")
+	if set == "" {
+		return id
+	}
+	return url.QueryEscape(set) + ":" + id
+}
+
+// ladder is a list of groups: the rules with the same Match. Only its first group that has a rule
+// that applies is used. The three evaluations are three ways to make ladders.
+type ladder [][]*rule
+
+// newLadders arranges rules as the evaluation demands.
+func newLadders(e policy.Evaluation, rules []*rule) (all []ladder) {
+	type groupID struct{ ladder, group string }
+	ladders, groups := map[string]int{}, map[groupID]int{} // indexes
+	for _, r := range rules {
+		id := groupID{"", r.base} // FirstMatch: one ladder, and each rule is a group
+		switch e {
+		case policy.AllMatch: // each rule is a ladder
+			id.ladder = r.base
+		case policy.Ladders:
+			keys := policy.CanonicalKeys(r.Keys)
+			slices.Sort(keys)
+			id = groupID{fmt.Sprintf("%q", keys), r.matchText()}
+		}
+		i, ok := ladders[id.ladder]
+		if !ok {
+			i = len(all)
+			ladders[id.ladder] = i
+			all = append(all, nil)
+		}
+		j, ok := groups[id]
+		if !ok {
+			j = len(all[i])
+			groups[id] = j
+			all[i] = append(all[i], nil)
+		}
+		all[i][j] = append(all[i][j], r)
+	}
+	return all
+}
+
+// matchText is the same text for two rules if and only if their Match is the same.
+func (r *rule) matchText() string {
+	pairs := map[string]string{}
+	for k, v := range r.Match {
+		pairs[policy.CanonicalKey(k)] = v
+	}
+	return fmt.Sprintf("%q", pairs) // in the order of the keys
 }

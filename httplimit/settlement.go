@@ -1,9 +1,20 @@
 package httplimit
 
 import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"net"
 	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/seed-181794aa/ratelimit/adapt"
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 )
 
 // Settlement settles the charges of one granted request whose costs are in its response: see
@@ -129,4 +140,257 @@ func (s *Settlement) settle() {
 		}
 		p.settled.Add(1)
 	}
+}
+
+// part is the settlement of one rule, or only hides its field.
+type part struct {
+	*entry
+	known  bool
+	actual float64
+}
+
+// ReadHeader reads the costs from the header of a response, and removes the fields that are hidden.
+// The writer of Writer calls it. A proxy calls it with the header of a response that it writes to a
+// hijacked connection. Only the first call has an effect.
+func (s *Settlement) ReadHeader(h http.Header) {
+	if s == nil || s.isRead {
+		return
+	}
+	s.isRead = true
+	s.beginUsage(h)
+	s.observe(http.StatusOK, h) // if the status is another one, it is observed already
+	for i := range s.parts {
+		if p := &s.parts[i]; p.price.field != "" {
+			p.actual, p.known = p.price.actual(h[p.price.field])
+		}
+	}
+	for i := range s.parts {
+		if p := &s.parts[i].price; p.hidden {
+			delete(h, p.field)
+			if lines := h["Trailer"]; len(lines) > 0 {
+				names := listed([]string{strings.Join(lines, ",")})
+				h["Trailer"] = slices.DeleteFunc(names, func(name string) bool {
+					return strings.EqualFold(name, p.field)
+				})
+			}
+		}
+	}
+}
+
+// hideTrailers removes the fields that are hidden from the trailers that were not announced.
+func (s *Settlement) hideTrailers(h http.Header) {
+	for i := range s.parts {
+		p := &s.parts[i].price
+		maps.DeleteFunc(h, func(key string, _ []string) bool {
+			name, isTrailer := strings.CutPrefix(key, http.TrailerPrefix)
+			return p.hidden && isTrailer && strings.EqualFold(name, p.field)
+		})
+	}
+}
+
+// beginUsage begins to read the usage of the response, if a rule has its cost there.
+func (s *Settlement) beginUsage(h http.Header) {
+	for i := range s.parts {
+		if s.parts[i].price.kind == policy.ResponseUsage {
+			s.usage = s.call.l.usage.Read(s.call.r, h)
+			return
+		}
+	}
+}
+
+// readBody reads the costs that the body has shown.
+func (s *Settlement) readBody() {
+	if s.call.r.Method == http.MethodHead { // net/http drops the body
+		s.bytes = 0
+	}
+	s.report(policy.ResponseBytes, float64(s.bytes))
+	if s.usage != nil {
+		if tokens, ok := s.usage.Usage(); ok && tokens >= 0 {
+			s.report(policy.ResponseUsage, tokens)
+		}
+	}
+}
+
+// report makes a number of tokens the cost of the rules with this kind of source.
+func (s *Settlement) report(kind string, tokens float64) {
+	for i := range s.parts {
+		if p := &s.parts[i]; p.price.kind == kind {
+			p.actual, p.known = p.price.bound(tokens), true
+		}
+	}
+}
+
+// meter is the ResponseWriter of a Settlement.
+type meter struct {
+	http.ResponseWriter
+	s *Settlement
+}
+
+// newMeter returns a meter with the optional methods of w. It has ReadFrom only with the other
+// methods of HTTP/1, because io.Copy does not need it. With Hijack it always has Flush.
+func newMeter(s *Settlement, w http.ResponseWriter) http.ResponseWriter {
+	m := &meter{w, s}
+	_, canRead := w.(io.ReaderFrom)
+	canFlush := supports[http.Flusher](w) || supports[interface{ FlushError() error }](w)
+	canHijack := supports[http.Hijacker](w)
+	f := flusher{m}
+	switch {
+	case canHijack && canFlush && canRead: // HTTP/1
+		return readerFrom{hijacker{f}}
+	case canHijack:
+		return hijacker{f}
+	case canFlush:
+		return f
+	}
+	return m
+}
+
+// supports reports whether w, or a writer that it unwraps to, is a T.
+func supports[T any](w http.ResponseWriter) bool {
+	for {
+		if _, ok := w.(T); ok {
+			return true
+		}
+		inner, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return false
+		}
+		w = inner.Unwrap()
+	}
+}
+
+// Unwrap lets http.ResponseController set deadlines.
+func (m *meter) Unwrap() http.ResponseWriter { return m.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (m *meter) WriteHeader(status int) {
+	if status < http.StatusContinue || status >= http.StatusOK ||
+		status == http.StatusSwitchingProtocols {
+		m.s.observe(status, m.Header())
+		m.s.ReadHeader(m.Header())
+		m.ResponseWriter.WriteHeader(status)
+		return
+	}
+	// The fields of an informational response are not about the cost of the final one.
+	hidden := http.Header{}
+	for _, p := range m.s.parts {
+		field := p.price.field
+		if values, isSet := m.Header()[field]; isSet && p.price.hidden {
+			hidden[field] = values
+			delete(m.Header(), field)
+		}
+	}
+	m.ResponseWriter.WriteHeader(status)
+	maps.Copy(m.Header(), hidden)
+}
+
+// Write implements http.ResponseWriter.
+func (m *meter) Write(b []byte) (int, error) {
+	m.s.ReadHeader(m.Header())
+	n, err := m.ResponseWriter.Write(b)
+	m.s.bytes += int64(n)
+	if m.s.usage != nil {
+		_, _ = m.s.usage.Write(b[:n])
+	}
+	return n, err
+}
+
+// WriteString implements io.StringWriter.
+func (m *meter) WriteString(text string) (int, error) {
+	m.s.ReadHeader(m.Header())
+	if m.s.usage != nil {
+		return m.Write([]byte(text))
+	}
+	n, err := io.WriteString(m.ResponseWriter, text)
+	m.s.bytes += int64(n)
+	return n, err
+}
+
+type flusher struct{ *meter }
+
+// Flush implements http.Flusher.
+func (f flusher) Flush() { _ = f.FlushError() }
+
+// FlushError is what http.ResponseController calls.
+func (f flusher) FlushError() error {
+	f.s.ReadHeader(f.Header())
+	return http.NewResponseController(f.ResponseWriter).Flush()
+}
+
+type hijacker struct{ flusher }
+
+// Hijack implements http.Hijacker.
+func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffer, err := http.NewResponseController(h.ResponseWriter).Hijack()
+	if err == nil {
+		h.s.hijacked = true
+		h.s.observe(http.StatusSwitchingProtocols, nil)
+	}
+	return conn, buffer, err
+}
+
+type readerFrom struct{ hijacker }
+
+// ReadFrom implements io.ReaderFrom.
+func (r readerFrom) ReadFrom(src io.Reader) (int64, error) {
+	r.s.ReadHeader(r.Header())
+	if usage := r.s.usage; usage != nil {
+		src = io.TeeReader(src, ignoringErrors{usage})
+	}
+	n, err := r.ResponseWriter.(io.ReaderFrom).ReadFrom(src)
+	r.s.bytes += n
+	return n, err
+}
+
+// ignoringErrors is a writer that a response does not depend on.
+type ignoringErrors struct{ io.Writer }
+
+func (w ignoringErrors) Write(b []byte) (int, error) {
+	_, _ = w.Writer.Write(b)
+	return len(b), nil
+}
+
+// observe reports the header of the response to the adaptive rules. Only the first call has an
+// effect.
+func (s *Settlement) observe(status int, h http.Header) {
+	if s == nil || s.flights == nil {
+		return
+	}
+	gone := status == statusClientGone || errors.Is(s.call.r.Context().Err(), context.Canceled)
+	for _, f := range s.flights {
+		switch {
+		case gone: // whatever the handler answers
+			f.Cancel()
+		case isOverload(status):
+			f.Fail(readRetryAfter(h))
+		default:
+			f.Done()
+		}
+	}
+	s.flights = nil
+}
+
+// isOverload reports whether a status means that the downstream is overloaded or down. A client
+// can cause other errors as it likes.
+func isOverload(status int) bool {
+	switch status {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable,
+		http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+const fieldRetryAfter = "Retry-After"
+
+// readRetryAfter returns the seconds that a response asks to wait, or 0. A date is ignored, because
+// the clocks of two machines differ.
+func readRetryAfter(h http.Header) time.Duration {
+	const most = 3600 // more than adapt uses
+	if values := h[fieldRetryAfter]; len(values) > 0 {
+		if n, err := strconv.ParseUint(values[0], 10, 32); err == nil {
+			return time.Duration(min(n, most)) * time.Second
+		}
+	}
+	return 0
 }

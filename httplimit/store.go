@@ -3,10 +3,7 @@ package httplimit
 import (
 	"context"
 	"fmt"
-	"net/url"
-	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/httplimit/policy"
@@ -40,54 +37,6 @@ type Store interface {
 	// WithFailClosed.
 	TakeAll(ctx context.Context, t time.Time, charges []tb.Charge, buf []tb.Decision) (
 		decisions []tb.Decision, allowed bool, err error)
-}
-
-// ruleState is what a rule keeps when the policy changes: its buckets and its counts.
-type ruleState struct {
-	limiters []tb.StoreLimiter    // by the tier of the table
-	table    *cas.Limiter[string] // has the buckets if they are in a Memory, and is nil otherwise
-
-	tiers  map[string]int // by name, from 1 on; a request without one has 0; needs Limiter.reload
-	counts [stripes]counts
-	delays delayCounts
-
-	settled, estimated atomic.Uint64 // settlements
-}
-
-// newState returns a state for r. Its buckets are full, unless the store has them already.
-func (l *Limiter) newState(r *rule) (s *ruleState, err error) {
-	s = &ruleState{tiers: map[string]int{}}
-	limits := s.place(r)
-	if s.limiters, err = l.store.Limiters(r.id, limits); err != nil {
-		return nil, err
-	}
-	if len(s.limiters) != len(limits) || slices.Contains(s.limiters, nil) {
-		return nil, nonsense(l.store, "%d limiters, want %d, and none that is nil", len(s.limiters),
-			len(limits))
-	}
-	if m, ok := s.limiters[0].(*memoryLimiter); ok {
-		s.table = m.Limiter
-	}
-	charge, err := s.limiters[0].Charge("", r.price.fallback)
-	if err == nil && charge == nil {
-		err = nonsense(l.store, "no charge")
-	}
-	return s, err
-}
-
-// ruleID returns the name of a rule in a Store. Two rules with the same id have the same buckets:
-// one of this policy and one of the next, of another process or of a snapshot. An id without set
-// has one colon.
-func ruleID(set, name string, keys []string) string {
-	keys = policy.CanonicalKeys(keys)
-	for i, key := range keys {
-		keys[i] = url.QueryEscape(key)
-	}
-	id := url.QueryEscape(name) + ":" + strings.Join(keys, ",")
-	if set == "" {
-		return id
-	}
-	return url.QueryEscape(set) + ":" + id
 }
 
 // prepare makes the charge of e's cost on e's bucket. A charge of a Memory is in e, so that it
@@ -162,3 +111,58 @@ func makeSense(decisions []tb.Decision, allowed bool, charges int) bool {
 	}
 	return len(decisions) == charges && refused != allowed
 }
+
+// Memory returns a Store that has a table of tb/cas for each rule, in this process. The options are
+// of the tables. A Limiter without WithStore has a Memory with the options of WithLimiterOptions.
+func Memory(opts ...tb.Option) Store { return memory(opts) }
+
+type memory []tb.Option
+
+// Limiters implements Store. It makes a new table in each call, whatever the name of the rule is.
+func (m memory) Limiters(_ string, limits []tb.Limit) (all []tb.StoreLimiter, err error) {
+	var table *cas.Limiter[string]
+	if len(limits) == 1 {
+		table, err = cas.New[string](limits[0], m...)
+	} else {
+		table, err = cas.NewTiered[string](limits, m...)
+	}
+	for i := range limits {
+		all = append(all, &memoryLimiter{table, i, len(limits) > 1})
+	}
+	return all, err
+}
+
+// TakeAll implements Store. It returns no error.
+func (memory) TakeAll(
+	_ context.Context, t time.Time, charges []tb.Charge, buf []tb.Decision,
+) (decisions []tb.Decision, allowed bool, err error) {
+	return tb.TakeAll(t, charges, buf)
+}
+
+// memoryLimiter is a tier of a table.
+type memoryLimiter struct {
+	*cas.Limiter[string]
+	tier   int
+	tiered bool // the table has several tiers
+}
+
+// Charge returns a charge on key's bucket, which moves to the tier.
+func (l *memoryLimiter) Charge(key string, cost float64) (tb.StoreCharge, error) {
+	c, err := l.ChargeIn(l.tier, key, cost)
+	return &c, err
+}
+
+// charge is Charge in a place of the caller, for a valid cost.
+func (l *memoryLimiter) charge(c *cas.Charge[string], key string, cost float64) {
+	if l.tiered {
+		*c, _ = l.ChargeIn(l.tier, key, cost)
+	} else {
+		*c, _ = l.Limiter.Charge(key, cost)
+	}
+}
+
+// SetLimit sets the limit of the tier.
+func (l *memoryLimiter) SetLimit(limit tb.Limit) error { return l.SetTier(l.tier, limit) }
+
+// Limit returns the limit of the tier.
+func (l *memoryLimiter) Limit() tb.Limit { return l.Tiers()[l.tier] }
