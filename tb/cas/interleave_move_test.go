@@ -7,7 +7,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/seed-181794aa/ratelimit/internal/proof/lockstep"
+	"github.com/seed-181794aa/ratelimit/proof/lockstep"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 

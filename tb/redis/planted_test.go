@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-181794aa/ratelimit/internal/proof/planted"
+	"github.com/seed-181794aa/ratelimit/proof/planted"
 )
 
 // plant returns the text of the script with a bug.
@@ -19,7 +19,7 @@ func plant(t testing.TB, before, bug string) string {
 
 var everything = flag.Bool("all", false, "plant all bugs, and simulate more histories and leases")
 
-// TestPlantedBugsAreFound plants the bugs of the script, which internal/proof/planted lists.
+// TestPlantedBugsAreFound plants the bugs of the script, which proof/planted lists.
 func TestPlantedBugsAreFound(t *testing.T) {
 	bugs, err := planted.Bugs("script")
 	if err != nil {

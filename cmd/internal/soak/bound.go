@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	proof "github.com/seed-181794aa/ratelimit/internal/proof/audit"
+	proof "github.com/seed-181794aa/ratelimit/proof/audit"
 )
 
 // forever is later than every instant of a run.
