@@ -56,8 +56,11 @@ func TestDeadlineOfTheContext(t *testing.T) {
 		ctx, cancel = context.WithTimeout(t.Context(), 101*time.Millisecond)
 		defer cancel()
 		q.send(ctx, "long")
+		ctx, cancel = context.WithDeadline(t.Context(), q.start.Add(-time.Second))
+		defer cancel()
+		q.send(ctx, "late")
 		burst := slices.Repeat([]string{"0 served burst"}, 10)
-		q.saw(append(burst, "0 429 short", "100 served long")...)
+		q.saw(append(burst, "0 429 late", "0 429 short", "100 served long")...)
 	})
 }
 
