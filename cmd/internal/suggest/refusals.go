@@ -74,24 +74,20 @@ func (r *Result) Try(rate int, share float64, burst uint64) (t Trial, ok bool) {
 		return t, false
 	}
 	middle := r.start + (r.end-r.start)/2
-	halves := func(cl *Client) (first, second []int64) {
-		n, _ := slices.BinarySearch(cl.times, middle)
-		return cl.times[:n], cl.times[n:]
-	}
 	t.Burst = burst
 	for kind := range Kinds {
 		if r.matters[kind] {
-			t.Burst = max(t.Burst, r.burstOf(rate, share, kind, halves))
+			t.Burst = max(t.Burst, r.burstBefore(middle, rate, share, kind))
 		}
 	}
 	for _, cl := range r.Clients {
-		_, second := halves(cl)
-		if len(second) == 0 || !r.Matters(cl) {
+		if cl.latest < middle || !r.Matters(cl) {
 			continue
 		}
 		if t.Clients++; r.Need(cl, rate) > t.Burst {
 			refused := false
-			r.decide(second, rate, t.Burst, func(int64) { refused = true })
+			n, _ := slices.BinarySearch(cl.times, middle)
+			r.decide(cl.times[n:], rate, t.Burst, func(int64) { refused = true })
 			if refused {
 				t.Refused++
 			}
@@ -100,27 +96,25 @@ func (r *Result) Try(rate int, share float64, burst uint64) (t Trial, ok bool) {
 	return t, true
 }
 
-// burstOf returns the least burst with which at most a share of the clients of a kind is ever
-// refused in the first half.
-func (r *Result) burstOf(
-	rate int, share float64, kind Kind, halves func(*Client) (first, second []int64),
-) uint64 {
+// burstBefore returns the least burst with which at most a share of the clients of a kind is ever
+// refused before a time.
+func (r *Result) burstBefore(end int64, rate int, share float64, kind Kind) uint64 {
 	var clients []*Client
 	for _, cl := range r.Clients {
-		if first, _ := halves(cl); cl.Kind == kind && len(first) > 0 {
+		if cl.Kind == kind && cl.times[0] < end {
 			clients = append(clients, cl)
 		}
 	}
-	// What a client needs in all of its time is a bound on what it needs in a half. So few clients
-	// need a second look.
+	// What a client needs in all of its time is a bound on what it needs before. So few clients need a
+	// second look.
 	greatest := make([]uint64, min(len(clients), 1+int(part(share, uint64(len(clients))))))
 	for _, cl := range clients {
 		least := len(greatest) - 1
 		if r.Need(cl, rate) <= greatest[least] {
 			continue
 		}
-		first, _ := halves(cl)
-		if need := r.needFor(first, rate); need > greatest[least] {
+		n, _ := slices.BinarySearch(cl.times, end)
+		if need := r.needFor(cl.times[:n], rate); need > greatest[least] {
 			at, _ := slices.BinarySearchFunc(greatest, need, func(a, b uint64) int {
 				return -cmp.Compare(a, b)
 			})
