@@ -22,12 +22,13 @@ func TestTheReportSaysWhomALimitHurts(t *testing.T) {
 		}
 		log.WriteString(agentLine("192.0.2.2", path, "curl/8", i))
 		log.WriteString(agentLine("192.0.2.3", "/", "bingbot", i))
+		log.WriteString(agentLine("192.0.2.5", path, fmt.Sprint("Mozilla/5.0 ", i%7), i))
 	}
 	log.WriteString(agentLine("192.0.2.4", "/", "x", 7200))
 	for _, o := range []Options{options(t, "1", 5), suggestOptions(t, "50%", "1")} {
 		text := rendered(t, &replay(t, o, input("a.log", log.String())).Report)
 		for _, want := range []string{"192.0.2.1  Googlebot\n", "192.0.2.2  mostly /login\n",
-			"192.0.2.3  bingbot  mostly /\n"} {
+			"192.0.2.3  bingbot  mostly /\n", "192.0.2.5  mostly /login  7 User-Agents: several people?\n"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("no %q in\n%s", want, text)
 			}

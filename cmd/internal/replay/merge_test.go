@@ -79,6 +79,52 @@ func TestLateLinesStayBehindTheirPredecessors(t *testing.T) {
 	}
 }
 
+// A log of files that follow each other in the wrong order has no answer, and the files merged have
+// the one of the sorted log. A few lines that are too late are left out, which the first line says.
+func TestNoAnswerFromAWrongOrder(t *testing.T) {
+	var older, newer strings.Builder
+	for second := range 7000 {
+		for client := range 20 {
+			older.WriteString(line(fmt.Sprint("a", client), second, 1))
+			newer.WriteString(line(fmt.Sprint("a", client), second+7000, 1))
+		}
+	}
+	policy, err := policyOptions(t, `{"name": "a", "limit_keys": ["ip:address"],
+		"algorithm_config": {"tokens_per_second": 0.01, "burst": 5}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, o := range map[string]Options{
+		"limit": options(t, "0.01", 5), "suggestion": suggestOptions(t, "1%", ""), "policy": policy,
+	} {
+		o.Picture = true
+		res, err := Run(t.Context(), o, []Input{input("all.log", newer.String()+older.String())})
+		rep := &res.Report
+		var page strings.Builder
+		if err := res.WriteHTML(&page); err != nil {
+			t.Fatal(err)
+		}
+		const why = "The log is not in the order of time."
+		if err == nil || !strings.Contains(err.Error(), "tb replay access.log*") || rep.Requests != 0 ||
+			rep.NoAnswer != why || !strings.HasPrefix(rendered(t, rep), why) ||
+			!strings.Contains(page.String(), why) || rep.Limit != nil || rep.Policy != nil {
+			t.Errorf("%s: %v, %+v", name, err, rep)
+		}
+		sorted := replay(t, o, input("all.log", older.String()+newer.String())).Report
+		merged := replay(t, o, input("b", newer.String()), input("a", older.String())).Report
+		if outcome(t, sorted) != outcome(t, merged) || sorted.Requests != 280_000 {
+			t.Errorf("%s: merged %s, sorted %s", name, outcome(t, merged), outcome(t, sorted))
+		}
+		late := older.String() + newer.String() + line("late", 1, 1)
+		res, err = Run(t.Context(), o, []Input{input("all.log", late)})
+		if got := rendered(t, &res.Report); err == nil || res.Report.Requests != 280_000 ||
+			res.Report.Files[0].Late != 1 || !strings.HasPrefix(got,
+			"CAUTION: all.log: 1 of 280,001 lines stand behind 65,536 later ones or more") {
+			t.Errorf("%s: %v in\n%s", name, err, got)
+		}
+	}
+}
+
 // The inputs that have an error do not keep the others from being replayed.
 func TestErrorsAmongSeveralFiles(t *testing.T) {
 	gone := file(t, "gone", "")

@@ -107,6 +107,9 @@ func TestLimitsByPathOfManyClients(t *testing.T) {
 	o := suggestOptions(t, "1%", "1")
 	o.ByPath = true
 	rep := replay(t, o, input("a.log", log.String())).Report
+	if text := rendered(t, &rep); !strings.Contains(text, "  ≈ ") || !strings.Contains(text, "\n≈: an ") {
+		t.Errorf("an estimate is not marked in\n%s", text)
+	}
 	p := rep.Suggestion.Paths[0]
 	if n := len(p.found.Clients); p.found.OneIn != 2 || n > maxPathKeys ||
 		rep.Keys != maxPathKeys+100 {

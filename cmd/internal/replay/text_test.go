@@ -180,11 +180,14 @@ func TestTextOfALossyReplay(t *testing.T) {
 func TestNotes(t *testing.T) {
 	o := options(t, "1", 2)
 	o.Keys, o.Cost = []string{"ip", "ten%d"}, mustCost(t, "weight%d")
-	log := `{"ts":1000172801,"path":"/","ip":"a"}` + "\n" + `{"ts":1000000001,"path":"/","ip":"a"}`
+	log := `{"ts":1000172801,"path":"/","ip":"a"}` + "\n" + `{"ts":"2001-09-09T01:46:41","path":"/","ip":"a"}` +
+		"\n" + `{"ts":1000000002,"msg":"started","ip":"a"}`
 	got := rendered(t, &replay(t, o, input("a.log", log)).Report)
 	for _, want := range []string{
 		"\n2 requests have no positive weight%d: each cost 1 token.\n",
 		"\n2 requests have no ten%d: such requests share one bucket.\n",
+		"\nThe times of a.log have no zone, and are read as UTC.\n",
+		"\nThe first lines that are not requests:\n  a.log:3: want a request, with a method, ",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
