@@ -291,3 +291,235 @@ func TestClockThatIsSetAgainAndAgain(t *testing.T) {
 		t.Errorf("%d commands more, of which %d were late, want 2", s.Commands-1, s.Stale)
 	}
 }
+
+// busy lets as many commands be under way as may take several buckets along. Further calls wait.
+func (c *crowd) busy(t *testing.T) (others []<-chan outcome) {
+	t.Helper()
+	for i := range maxShared {
+		others = append(others, c.on("busy "+strconv.Itoa(i)).send(t.Context(), 1))
+	}
+	return others
+}
+
+func TestBucketsShareABatch(t *testing.T) {
+	c, resume := startCrowd(t, slow)
+	before := c.l.Stats().Commands
+	others := c.busy(t)
+	var all []<-chan outcome
+	for i := range maxBuckets {
+		all = append(all, c.on(strconv.Itoa(i)).join(t.Context(), i%5+1))
+	}
+	b := c.on("31")
+	b.made = 1
+	all = append(all, b.join(t.Context(), 7)) // a second call on this bucket
+	last := c.on("last").join(t.Context(), 11)
+	if n := c.l.Stats().Commands - before; n != maxShared {
+		t.Errorf("%d commands under way, want %d", n, maxShared)
+	}
+	resume()
+	for _, o := range others {
+		wantOutcome(t, o, granted(9))
+	}
+	for i, o := range all[:maxBuckets] {
+		wantOutcome(t, o, granted(9-i%5))
+	}
+	wantOutcome(t, all[maxBuckets], granted(1))
+	wantOutcome(t, last, refused(tb.Never, 10))
+	if n := c.l.Stats().Commands - before; n != maxShared+2 {
+		t.Errorf("%d commands, want %d", n, maxShared+2)
+	}
+	if v, err := c.l.Level(t.Context(), "30"); err != nil || int(v.Tokens) != 9 {
+		t.Errorf("%+v, %v, want 9 tokens", v, err)
+	}
+}
+
+// A batch has whole queues, except for the last one, and no further one when it is full.
+func TestBatchIsFilledUpToItsBounds(t *testing.T) {
+	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
+	s := &l.pending
+	s.flushes = maxShared // no other flush takes what is left
+	for _, tt := range []struct{ waiting, batched []int }{
+		{[]int{maxItems, 1}, []int{maxItems}},
+		{[]int{maxItems + 5, 1}, []int{maxItems}},
+		{[]int{100, 27, 2, 1}, []int{100, 27, 1}},
+		{slices.Repeat([]int{2}, maxBuckets+1), slices.Repeat([]int{2}, maxBuckets)},
+	} {
+		var queues []*queue
+		for i, n := range tt.waiting {
+			q := &queue{node: &l.nodes[0], key: strconv.Itoa(i), buckets: 1}
+			for range n {
+				c := newCall(l.local(), 1)
+				c.parts[0].layout = l.layout.Load()
+				q.waiting = append(q.waiting, c)
+			}
+			s.ready = append(s.ready, q)
+			queues = append(queues, q)
+		}
+		b := new(batch)
+		l.fill(b)
+		if !slices.Equal(b.queues, queues[:len(tt.batched)]) {
+			t.Errorf("%d of %d queues in the batch, want %d", len(b.queues), len(queues), len(tt.batched))
+		}
+		for i, q := range b.queues {
+			if n := len(q.batched); n != tt.batched[i] || len(q.waiting) != tt.waiting[i]-n {
+				t.Errorf("%d calls of queue %d, and %d wait, want %d", n, i, len(q.waiting), tt.batched[i])
+			}
+		}
+		s.ready = nil
+	}
+	s.flushes = 0
+}
+
+// What one batch cannot take goes to the server beside it.
+func TestTwoBatchesAreUnderWay(t *testing.T) {
+	c, resume := startCrowd(t, slow)
+	before := c.l.Stats().Commands
+	c.l.pending.mu.Lock()
+	c.l.begin()
+	c.l.pending.mu.Unlock()
+	var all []<-chan outcome
+	for i := range maxBuckets + 1 {
+		all = append(all, c.on(strconv.Itoa(i)).join(t.Context(), 1))
+	}
+	go c.l.flush()
+	for c.l.Stats().Commands < before+2 {
+		runtime.Gosched()
+	}
+	resume()
+	for _, o := range all {
+		wantOutcome(t, o, granted(9))
+	}
+}
+
+// A write that fails is an error of the calls that would change the bucket. A value that is not a
+// bucket is an error of all calls.
+func TestErrorOfABucketConcernsItsChanges(t *testing.T) {
+	c, resume := startCrowd(t, slow, []string{"SET", "tb:{foreign}", "x"},
+		[]string{"CONFIG", "SET", "maxmemory", "1"})
+	first := c.send(t.Context(), 1)
+	more, most := c.join(t.Context(), 4), c.join(t.Context(), 11)
+	resume()
+	wantCause(t, (<-first).err, CauseOutOfMemory)
+	wantCause(t, (<-more).err, CauseOutOfMemory)
+	if o := <-most; o.err != nil || o.Allowed || o.RetryAfter != tb.Never {
+		t.Errorf("a refusal, which writes nothing: %+v", o)
+	}
+	_, err := c.l.Peek(t.Context(), "foreign")
+	wantCause(t, err, CauseForeign)
+	wantCause(t, (<-c.on("foreign").call(t.Context(), 11)).err, CauseForeign)
+}
+
+// outcomes is what a TakeAll has returned.
+type outcomes struct {
+	charges   []tb.Charge
+	decisions []tb.Decision
+	ok        bool
+	err       error
+}
+
+// ready returns how many queues wait for a batch.
+func (l *Limiter) ready() int {
+	l.pending.mu.Lock()
+	defer l.pending.mu.Unlock()
+	return len(l.pending.ready)
+}
+
+// joinAll takes tokens of several keys. Its call waits for the next batch when joinAll returns.
+func (c *crowd) joinAll(t *testing.T, costs map[string]float64, keys ...string) <-chan outcomes {
+	t.Helper()
+	var charges []tb.Charge
+	for _, key := range keys {
+		charges = append(charges, newCharge(t, c.l, key, costs[key]))
+	}
+	before := c.l.ready()
+	o := make(chan outcomes, 1)
+	go func() {
+		decisions, ok, err := TakeAll(context.Background(), time.Now(), charges, nil)
+		o <- outcomes{charges, decisions, ok, err}
+	}()
+	for c.l.ready() == before {
+		runtime.Gosched()
+	}
+	return o
+}
+
+// Calls of TakeAll that meet share a command, also with other calls, and on the same buckets. They
+// are decided in their order, each of them all or none.
+func TestCallsOfTakeAllShareABatch(t *testing.T) {
+	c, resume := startCrowd(t, slow)
+	before := c.l.Stats()
+	others := c.busy(t)
+	costs := map[string]float64{"a": 1, "b": 1, "tenant": 4}
+	all := []<-chan outcomes{
+		c.joinAll(t, costs, "a", "tenant"), c.joinAll(t, costs, "b", "tenant"),
+		c.joinAll(t, costs, "a", "b", "tenant"), // refused by the tenant
+	}
+	lone := c.on("b").join(t.Context(), 3)
+	all = append(all, c.joinAll(t, costs, "a", "b"))
+	resume()
+	for _, o := range others {
+		wantOutcome(t, o, granted(9))
+	}
+	for i, want := range [][]tb.Decision{
+		{granted(9), granted(6)}, {granted(9), granted(2)},
+		{granted(8), granted(8), refused(0, 2)}, {granted(8), granted(5)},
+	} {
+		got := <-all[i]
+		if got.err != nil || got.ok != (i != 2) || len(got.decisions) != len(want) {
+			t.Fatalf("call %d: %+v, want %+v", i, got, want)
+		}
+		for j, d := range got.decisions {
+			if d.Allowed != want[j].Allowed || d.Remaining != want[j].Remaining {
+				t.Errorf("call %d: %+v, want %+v", i, got.decisions, want)
+			}
+		}
+	}
+	wantOutcome(t, lone, granted(6))
+	s := c.l.Stats()
+	if n := s.Commands - before.Commands; n != maxShared+1 {
+		t.Errorf("%d commands, want %d: %+v", n, maxShared+1, s)
+	}
+	if n := s.Granted + s.Refused - before.Granted - before.Refused; n != maxShared+1+9 {
+		t.Errorf("%d decisions, want %d: %+v", n, maxShared+1+9, s)
+	}
+}
+
+// What is wrong with a bucket is an error of its own call only. If Redis refuses to write, calls
+// that write nothing are still decided.
+func TestErrorOfATakeAllDoesNotConcernTheOthers(t *testing.T) {
+	costs := map[string]float64{"a": 1, "b": 1, "foreign": 1, "c": 11}
+	for _, tt := range []struct {
+		prepare [][]string
+		causes  [3]Cause // of calls on a and b, on a and foreign, and on a and c; 0 for none
+	}{
+		{[][]string{{"SET", "tb:{foreign}", "x"}}, [3]Cause{0, CauseForeign, 0}},
+		{
+			[][]string{{"CONFIG", "SET", "maxmemory", "1"}},
+			[3]Cause{CauseOutOfMemory, CauseOutOfMemory, 0},
+		},
+		{
+			[][]string{{"LPUSH", "tb:{foreign}", "x"}, {"CONFIG", "SET", "maxmemory", "1"}},
+			[3]Cause{CauseOutOfMemory, CauseForeign, 0},
+		},
+	} {
+		c, resume := startCrowd(t, slow, tt.prepare...)
+		others := c.busy(t)
+		var all []<-chan outcomes
+		for _, second := range []string{"b", "foreign", "c"} {
+			all = append(all, c.joinAll(t, costs, "a", second))
+		}
+		resume()
+		for _, o := range others {
+			<-o
+		}
+		for i, o := range all {
+			got := <-o
+			failure := got.charges[1].(*Charge).Failure()
+			if tt.causes[i] != 0 {
+				wantCause(t, failure, tt.causes[i])
+			} else if failure != nil || got.err != nil || got.ok != (i == 0) {
+				t.Errorf("%v, call %d: %+v, %v", tt.prepare, i, got, failure)
+			}
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
 // ledger is random items on one bucket, by a clock that may be set back.
@@ -138,4 +139,196 @@ func (b *ledger) item(m *layout, rng *rand.Rand) item {
 		return item{kind: k, units: amount()}
 	}
 	return item{units: amount()}
+}
+
+// groupsAsMutex runs the script on several groups of buckets, which have buckets in common, in one
+// command. The decisions must be the same as of TakeAll on tb/mutex, in the same order.
+func groupsAsMutex(s *simulator) error {
+	rng := rand.New(rand.NewPCG(3, 17))
+	for range 20 {
+		if err := s.compareGroups(rng); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *simulator) compareGroups(rng *rand.Rand) error {
+	now := uint64(noon)
+	clock := func() time.Time { return time.UnixMicro(int64(now)) }
+	limit := perSecond(1+rng.IntN(20), 1+rng.Int64N(20))
+	m, err := newLayout(limit, 0)
+	if err != nil {
+		return err
+	}
+	oracle, err := mutex.New[string](limit, tb.WithClock(clock))
+	if err != nil {
+		return err
+	}
+	if _, err := oracle.AllowAt(time.Unix(0, 0), "the first reading", 1); err != nil {
+		return err
+	}
+	prefix := fmt.Sprint(rng.Uint64())
+	for range 10 {
+		now += rng.Uint64N(1_000_000)
+		size := 1 + rng.IntN(3)
+		var parts []part
+		var costs []int
+		for range 6 {
+			for _, i := range rng.Perm(3)[:size] {
+				n := 1 + rng.IntN(limit.Capacity/3+1)
+				costs = append(costs, n)
+				parts = append(parts, m.part(prefix+string(rune('a'+i)), item{units: m.unitsOf(float64(n))}))
+			}
+		}
+		r, err := s.run(now, size, parts...)
+		if err != nil {
+			return err
+		}
+		for i := 0; i < len(parts); i += size {
+			var charges []tb.Charge
+			var got []tb.Decision
+			granted := true
+			for j := i; j < i+size; j++ {
+				c, err := oracle.Charge(parts[j].name, float64(costs[j]))
+				if err != nil {
+					return err
+				}
+				charges = append(charges, &c)
+				found, failure := r.bucket(j)
+				if failure != nil {
+					return failure
+				}
+				state := m.found(found, r.now)
+				d := m.apply(&state, &parts[j].items[0]).Decision
+				got, granted = append(got, d), granted && d.Allowed
+			}
+			want, ok, err := tb.TakeAll(clock(), charges, nil)
+			if err != nil || ok != granted || fmt.Sprint(got) != fmt.Sprint(want) {
+				return fmt.Errorf("limit %+v: %+v, tb/mutex has %+v, %w", limit, got, want, err)
+			}
+		}
+	}
+	return nil
+}
+
+// A lower limit locks no key out: RetryAfter is the time of the new limit.
+func loweredLimit(s *simulator) error {
+	for _, tt := range []struct {
+		old, limit tb.Limit
+		tokens     int
+		want       tb.Decision
+	}{
+		{tb.Limit{Capacity: 1000, Tokens: 1000, Per: time.Hour},
+			tb.Limit{Capacity: 10, Tokens: 10, Per: time.Hour}, 1000, refused(6*time.Minute, 0)},
+		{tb.Limit{Capacity: 10_000, Tokens: 10_000, Per: 24 * time.Hour},
+			tb.Limit{Capacity: 5, Tokens: 5, Per: time.Minute}, 10_000, refused(12*time.Second, 0)},
+		{perSecond(100, 1), perSecond(5, 1), 20, granted(4)},
+		{perSecond(100, 1), perSecond(200, 1), 20, granted(79)},
+		{perSecond(10, 1), perSecond(1000, 1), 4, granted(5)}, // another scale
+		{perSecond(1000, 1), perSecond(10, 1), 994, granted(5)},
+		{perSecond(838_861, 1), perSecond(8_388_610, 10), 1, granted(838_859)}, // as many units
+	} {
+		const midnight = 1_750_032_000_000_000 // the units of all limits come then
+		b := s.bucket("lowered")
+		b.take(tt.old, midnight, tt.tokens)
+		b.want(tt.limit, midnight, 1, tt.want)
+		if retry := uint64(tt.want.RetryAfter.Microseconds()); retry > 0 {
+			b.want(tt.limit, midnight+retry-1, 1, refused(1000, 0))
+			b.want(tt.limit, midnight+retry, 1, granted(0))
+		}
+		if b.err != nil {
+			return b.err
+		}
+	}
+	return nil
+}
+
+// The key of a bucket that is full under its limit stays as long as under the limits before.
+func convertedKeyIsKept(s *simulator) error {
+	b := s.bucket("kept")
+	large, small := perSecond(100, 1), perSecond(10, 1)
+	b.want(large, noon, 50, granted(50))
+	b.want(small, noon, 1, granted(9))
+	b.want(large, noon+49_000_000, 100, refused(90*time.Second, 10))
+	b.fill()
+	b.want(large, noon, 50, granted(50))
+	b.want(small, noon, 11, refused(tb.Never, 10)) // full
+	b.want(large, noon+50_000_000, 100, refused(90*time.Second, 10))
+	return b.err
+}
+
+// Nodes with different limits, and one that is ahead of the others by half a second, are granted
+// what the greater capacity allows.
+func alternatingLimitsGainNothing(s *simulator) error {
+	b := s.bucket("alternate")
+	limits := []tb.Limit{perSecond(100, 10), perSecond(7, 10), perSecond(2000, 10)}
+	sum := 0
+	for i := range uint64(60) {
+		for _, limit := range limits {
+			now := noon + i*100_000 + i%2*500_000
+			n := limit.Capacity
+			if i%10 > 0 {
+				n = min(n, 16)
+			}
+			for ; n > 0; n /= 2 {
+				if d, _ := b.take(limit, now, n); d.Allowed {
+					sum += n
+				}
+			}
+		}
+	}
+	if most := 100 + 10*7; sum > most || sum < most-20 { // the first caller has a bucket of 100
+		b.errorf("%d tokens were granted in 7 s, want nearly %d and no more", sum, most)
+	}
+	return b.err
+}
+
+// An undo gives nothing to a bucket that has been converted since, to and fro, however often.
+func undoAfterAChange(s *simulator) error {
+	b := s.bucket("undo")
+	large, small := perSecond(100, 1), perSecond(10, 1)
+	m, err := newLayout(large, 0)
+	if err != nil {
+		return err
+	}
+	grant := func(now uint64, tokens int) (undo item) {
+		e, before := b.apply(large, now, item{units: m.unitsOf(float64(tokens))})
+		if !e.Allowed {
+			b.errorf("%d tokens: %+v", tokens, e)
+		}
+		return undoOf(before, m.unitsOf(float64(tokens)))
+	}
+	for _, at := range []uint64{noon, noon + 1} { // of the later changes
+		b.fill()
+		first := grant(noon, 90)
+		b.want(small, noon, 5, granted(5))
+		second := grant(noon, 3)
+		for range 300 { // more than a byte counts
+			b.take(small, at, 10)
+			b.take(large, at, 100)
+			b.apply(large, at, first)
+			b.apply(large, at, second)
+		}
+		b.want(large, at, 3, refused(time.Second-time.Duration(at-noon)*time.Microsecond, 2))
+	}
+	grant(noon+20_000_000, 17)
+	b.apply(large, noon+20_000_000, grant(noon+20_000_000, 5))
+	b.want(large, noon+20_000_000, 5, granted(0))
+	return b.err
+}
+
+// A debt is rounded up.
+func debts(s *simulator) error {
+	limit := perSecond(10, 1)
+	m, err := newLayout(limit, 0)
+	if err != nil {
+		return err
+	}
+	b := s.bucket("debt")
+	b.apply(limit, noon, item{units: 10 * m.scale})
+	b.apply(limit, noon, reservation(m.scale+1, deepest, tb.Never))
+	large := perSecond(1000, 1) // 10⁴ units a token
+	b.want(large, noon, 1, refused(2*time.Second+100*time.Microsecond, 0))
+	return b.err
 }
