@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -151,17 +152,22 @@ func TestCallerThatLeavesBeforeTheCommandTakesNothing(t *testing.T) {
 			stay = append(stay, c.join(t.Context(), 1))
 		}
 	}
+	b := c.on("b")
+	other := b.send(t.Context(), 1)
+	leave = append(leave, b.join(ctx, 1)) // then no call on this key waits
 	cancel()
 	for _, o := range leave {
 		wantCause(t, (<-o).err, CauseCanceled)
 	}
-	if n := c.l.waiting("a"); n != len(stay) {
-		t.Errorf("%d calls wait, want %d", n, len(stay))
-	}
+	commands := c.l.Stats().Commands
 	resume()
 	wantOutcome(t, first, granted(9))
+	wantOutcome(t, other, granted(9))
 	for i, o := range stay {
 		wantOutcome(t, o, granted(8-i))
+	}
+	if n := c.l.Stats().Commands - commands; n != 1 {
+		t.Errorf("%d commands for the callers that stay, want 1", n)
 	}
 	if v, err := c.l.Level(t.Context(), "a"); err != nil || int(v.Tokens) != 5 {
 		t.Errorf("%+v, %v, want 5 tokens", v, err)
@@ -184,93 +190,46 @@ func TestCallerThatLeavesTheCommandPays(t *testing.T) {
 	}
 }
 
-// newCall returns a call that has the timeout of a patient limiter.
-func newCall(deadline int64, cost uint64) *call {
-	return &call{
-		parts: []part{{items: []item{{units: cost}}}}, deadline: deadline,
-		timeout: deadline + patient.Microseconds(), decided: make(chan struct{}, 1),
-	}
-}
-
-// filled returns a batch of calls on the key "a".
-func (l *Limiter) filled(calls ...*call) *batch {
-	l.pending.mu.Lock()
-	for _, c := range calls {
-		c.node, c.parts[0].limiter, c.parts[0].layout = &l.nodes[0], l.shared, l.layout.Load()
-		l.add(c)
-	}
-	l.pending.ready = append(l.pending.ready, &queue{
-		node: &l.nodes[0], key: "a", name: l.name("a"), buckets: 1, waiting: slices.Clone(calls),
-	})
-	l.pending.mu.Unlock()
-	b := new(batch)
-	l.fill(b)
-	return b
-}
-
-// Of two callers in one command, the deadline of one passes before the server decides.
+// Of two callers in one command, the deadline of one passes before the server decides, whose clock
+// was set. The other one pays. The late one still waits, so a second command has its cost.
 func TestEachCostHasItsDeadline(t *testing.T) {
-	for _, early := range []int{0, 1} {
-		c, resume := startCrowd(t, slow)
-		l := c.l
-		now := l.local()
-		late := now + patient.Microseconds()
-		calls := []*call{newCall(late, 4*l.layout.Load().scale), newCall(late, 2*l.layout.Load().scale)}
-		calls[early].deadline = now + 100_000
-		b := l.filled(calls...)
-		commands, done := l.Stats().Commands, make(chan struct{})
-		go func() { l.send(t.Context(), b); close(done) }()
-		for l.Stats().Commands == commands || l.local() <= calls[early].deadline {
-			runtime.Gosched()
+	for early := range 2 {
+		var commands atomic.Int32
+		joined := make(chan int)
+		clock := func() time.Time {
+			switch n := commands.Add(1); {
+			case n == 2:
+				<-joined
+			case n > 2:
+				return time.Now().Add(patient * 3 / 4)
+			}
+			return time.Now()
 		}
-		if now := l.local(); now > calls[1-early].deadline {
-			t.Fatal("the test is too slow")
+		l, err := startSimulator(t, bucketsText).newLimiter(clock, slow)
+		if err != nil {
+			t.Fatal(err)
 		}
-		resume()
-		<-done
-		wantCause(t, calls[early].err, CauseTimeout)
-		if c := calls[1-early]; c.err != nil || c.parts[0].before.deficit != 0 {
-			t.Errorf("the other call: %v, %+v", c.err, c.parts[0].before)
+		defer l.Close()
+		decide(t, l, "a", ByServer) // the first command knows no clock
+		c := &crowd{l: l, key: "a"}
+		first := c.send(t.Context(), 1)
+		var both [2]<-chan outcome
+		for i := range both {
+			ctx, cancel := context.WithTimeout(t.Context(), 2*patient)
+			if i == early {
+				ctx, cancel = context.WithTimeout(t.Context(), patient/2)
+			}
+			defer cancel()
+			both[i] = c.join(ctx, 2+i)
 		}
-		v, err := l.Level(t.Context(), "a")
-		if want := 10 - []int{2, 4}[early]; err != nil || int(v.Tokens) != want {
-			t.Errorf("%+v, %v, want %d tokens", v, err, want)
-		}
-	}
-}
-
-// What is late leaves a batch before its command, up to the last call.
-func TestLateCallsLeaveTheBatch(t *testing.T) {
-	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
-	l.pending.flushes = maxShared // no other flush takes them
-	var calls []*call
-	for i, deadline := range []int64{100, 50} {
-		c := newCall(deadline, 1)
-		c.parts[0].limiter, c.parts[0].layout = l.shared, l.layout.Load()
-		l.pending.mu.Lock()
-		l.add(c)
-		l.pending.mu.Unlock()
-		name := strconv.Itoa(i)
-		l.pending.ready = append(l.pending.ready, &queue{
-			node: &l.nodes[0], key: name, name: name, buckets: 1, waiting: []*call{c},
-		})
-		calls = append(calls, c)
-	}
-	b := new(batch)
-	l.fill(b)
-	for _, tt := range []struct {
-		now  int64
-		left int
-	}{{49, 2}, {50, 1}, {99, 1}, {100, 0}} {
-		some := l.prune(b, tt.now)
-		if some != (tt.left > 0) || b.calls != tt.left || len(b.entries) != tt.left {
-			t.Errorf("at %d: %d calls, %d buckets, want %d", tt.now, b.calls, len(b.entries), tt.left)
+		close(joined)
+		wantOutcome(t, first, granted(8))
+		wantOutcome(t, both[1-early], granted(8-2-(1-early)))
+		wantOutcome(t, both[early], granted(8-2-3))
+		if s := l.Stats(); s.Commands != 4 || s.Stale != 0 || s.ClockSteps != 1 {
+			t.Errorf("Stats: %+v", s)
 		}
 	}
-	for _, c := range calls {
-		wantCause(t, c.err, CauseTimeout)
-	}
-	l.pending.flushes = 0
 }
 
 // A command that is late for the server is repeated once, and not for as long as its clock is set.
@@ -333,41 +292,41 @@ func TestBucketsShareABatch(t *testing.T) {
 	}
 }
 
-// A batch has whole queues, except for the last one, and no further one when it is full.
-func TestBatchIsFilledUpToItsBounds(t *testing.T) {
-	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
-	s := &l.pending
-	s.flushes = maxShared // no other flush takes what is left
-	for _, tt := range []struct{ waiting, batched []int }{
-		{[]int{maxItems, 1}, []int{maxItems}},
-		{[]int{maxItems + 5, 1}, []int{maxItems}},
-		{[]int{100, 27, 2, 1}, []int{100, 27, 1}},
-		{slices.Repeat([]int{2}, maxBuckets+1), slices.Repeat([]int{2}, maxBuckets)},
+// A command has no further call once it has maxItems of them, or maxBuckets keys.
+func TestCommandIsFilledUpToItsBounds(t *testing.T) {
+	limit := tb.Limit{Capacity: 1000, Tokens: 1, Per: 24 * time.Hour}
+	for _, tt := range []struct {
+		calls    []int // on each key
+		commands uint64
+	}{
+		{[]int{maxItems - 1, 1}, 1},
+		{[]int{maxItems, 1}, 2},
+		{[]int{maxItems + 5, 1}, 2},
+		{[]int{100, 29}, 2},
+		{slices.Repeat([]int{2}, maxBuckets), 1},
+		{slices.Repeat([]int{2}, maxBuckets+1), 2},
 	} {
-		var queues []*queue
-		for i, n := range tt.waiting {
-			q := &queue{node: &l.nodes[0], key: strconv.Itoa(i), buckets: 1}
+		c, resume := startCrowd(t, limit)
+		s := &c.l.pending
+		s.flushes = maxShared - 1 // only one command is under way
+		all := []<-chan outcome{c.send(t.Context(), 1)}
+		before := c.l.Stats().Commands
+		for i, n := range tt.calls {
+			on := c.on(strconv.Itoa(i))
 			for range n {
-				c := newCall(l.local(), 1)
-				c.parts[0].layout = l.layout.Load()
-				q.waiting = append(q.waiting, c)
-			}
-			s.ready = append(s.ready, q)
-			queues = append(queues, q)
-		}
-		b := new(batch)
-		l.fill(b)
-		if !slices.Equal(b.queues, queues[:len(tt.batched)]) {
-			t.Errorf("%d of %d queues in the batch, want %d", len(b.queues), len(queues), len(tt.batched))
-		}
-		for i, q := range b.queues {
-			if n := len(q.batched); n != tt.batched[i] || len(q.waiting) != tt.waiting[i]-n {
-				t.Errorf("%d calls of queue %d, and %d wait, want %d", n, i, len(q.waiting), tt.batched[i])
+				all = append(all, on.join(t.Context(), 1))
 			}
 		}
-		s.ready = nil
+		resume()
+		for _, o := range all {
+			if got := <-o; got.err != nil || !got.Allowed {
+				t.Errorf("%+v", got)
+			}
+		}
+		if n := c.l.Stats().Commands - before; n != tt.commands {
+			t.Errorf("%d commands for %d calls on each key, want %d", n, tt.calls, tt.commands)
+		}
 	}
-	s.flushes = 0
 }
 
 // What one batch cannot take goes to the server beside it.
