@@ -1,12 +1,20 @@
 package redis
 
 import (
+	"encoding/binary"
 	"math"
 	"math/bits"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
+
+// found returns a bucket at now, from its bytes in a reply.
+func (m *layout) found(b []byte, now uint64) state {
+	s := state{time: uint56(b[1:]), deficit: uint64(binary.BigEndian.Uint32(b[8:]))}
+	s.was, s.lacked, s.change = s.time, s.deficit, uint56(b[12:])
+	return m.at(s, now)
+}
 
 // effect is the result of an item.
 type effect struct {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/internal/unit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -50,6 +51,16 @@ func undoOf(before state, units uint64) item {
 	return item{kind: kindUndo, units: units, before: before}
 }
 
+// settlement returns the item that replaces an estimate by the actual cost. Both may be above the
+// capacity.
+func (m *layout) settlement(estimate, actual float64) item {
+	expected, used := unit.Settled(estimate, m.scale), unit.Settled(actual, m.scale)
+	if used > expected {
+		return item{kind: kindCharge, units: used - expected}
+	}
+	return item{kind: kindGiveBack, units: expected - used}
+}
+
 // corrects reports whether the item is right at any time, so that it has no deadline.
 func (it *item) corrects() bool { return it.kind == kindCharge || it.givesBack() }
 
@@ -80,14 +91,6 @@ func appendItem(b []byte, it *item, deadline uint64) []byte {
 	return b
 }
 
-// appendUint appends the lower bytes of x.
-func appendUint(b []byte, x uint64, bytes int) []byte {
-	for bytes--; bytes >= 0; bytes-- {
-		b = append(b, byte(x>>(8*bytes)))
-	}
-	return b
-}
-
 func uint56(b []byte) uint64 {
 	return uint64(binary.BigEndian.Uint32(b))<<24 | uint64(binary.BigEndian.Uint32(b[3:]))&(1<<24-1)
 }
@@ -101,13 +104,6 @@ type state struct {
 
 	// The bucket as it is stored: its own time, and the deficit then.
 	was, lacked uint64
-}
-
-// found returns a bucket at now, from its bytes in a reply.
-func (m *layout) found(b []byte, now uint64) state {
-	s := state{time: uint56(b[1:]), deficit: uint64(binary.BigEndian.Uint32(b[8:]))}
-	s.was, s.lacked, s.change = s.time, s.deficit, uint56(b[12:])
-	return m.at(s, now)
 }
 
 // bucketBytes is the length of a bucket in a reply.

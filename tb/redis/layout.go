@@ -89,3 +89,11 @@ func (m *layout) unitsOf(cost float64) uint64 {
 
 // tokens returns units in tokens.
 func (m *layout) tokens(units uint64) float64 { return float64(units) / float64(m.scale) }
+
+// appendUint appends the lower bytes of x.
+func appendUint(b []byte, x uint64, bytes int) []byte {
+	for bytes--; bytes >= 0; bytes-- {
+		b = append(b, byte(x>>(8*bytes)))
+	}
+	return b
+}

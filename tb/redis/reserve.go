@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/internal/sleep"
-	"github.com/seed-181794aa/ratelimit/internal/unit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -82,14 +81,4 @@ func (l *Limiter) reserve(
 	c = &Charge{limiter: l, layout: m, key: key, tokens: cost, item: it}
 	c.keep(&r)
 	return r, c, nil
-}
-
-// settlement returns the item that replaces an estimate by the actual cost. Both may be above the
-// capacity.
-func (m *layout) settlement(estimate, actual float64) item {
-	expected, used := unit.Settled(estimate, m.scale), unit.Settled(actual, m.scale)
-	if used > expected {
-		return item{kind: kindCharge, units: used - expected}
-	}
-	return item{kind: kindGiveBack, units: expected - used}
 }
