@@ -215,10 +215,11 @@ func TestEachCostHasItsDeadline(t *testing.T) {
 		first := c.send(t.Context(), 1)
 		var both [2]<-chan outcome
 		for i := range both {
-			ctx, cancel := context.WithTimeout(t.Context(), 2*patient)
+			within := 2 * patient
 			if i == early {
-				ctx, cancel = context.WithTimeout(t.Context(), patient/2)
+				within = patient / 2
 			}
+			ctx, cancel := context.WithTimeout(t.Context(), within)
 			defer cancel()
 			both[i] = c.join(ctx, 2+i)
 		}
