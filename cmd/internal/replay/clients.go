@@ -14,8 +14,8 @@ import (
 
 // Clients says what is remarkable about the clients of a log.
 type Clients struct {
-	// Proxies are the addresses that send most, if a few have nearly all requests: they may be proxies.
-	// Others is how many more addresses there are, because X-Forwarded-For says that all are proxies.
+	// Proxies are the addresses that send most, if a few have nearly all requests: they may be
+	// proxies. Others is how many more addresses there are, because X-Forwarded-For says that all are proxies.
 	// Requests counts the requests of the Proxies.
 	Proxies  []string `json:"proxies,omitzero"`
 	Others   int      `json:"others"`
@@ -121,6 +121,7 @@ func (c *Clients) doubt(rep *Report) string {
 	if c.Forwarded == 0 {
 		return text + " The log has no X-Forwarded-For. With it, use --trusted-proxies " + flag
 	}
-	return text + fmt.Sprintf(" X-Forwarded-For names at least %s %s. Believe it by --trusted-proxies %s",
-		grouped(c.Forwarded), plural(c.Forwarded, "client", "clients"), flag)
+	return text + fmt.Sprintf(" X-Forwarded-For names at least %s %s."+
+		" Believe it by --trusted-proxies %s", grouped(c.Forwarded),
+		plural(c.Forwarded, "client", "clients"), flag)
 }

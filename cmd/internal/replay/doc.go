@@ -8,8 +8,8 @@
 //
 // Every valid line is one call for one key, at the time of the line. A server writes a line when
 // the request ends, and may stamp it with the start. The queue puts the requests into the order of
-// their times. It does not take one that is too late for that, because by the contract of package tb
-// time never moves back. A log with many of them has no answer.
+// their times. It does not take one that is too late for that, because by the contract of package
+// tb time never moves back. A log with many of them has no answer.
 //
 // A log may be longer than memory. Options.MaxKeys bounds the table of each limiter, and the keys
 // of a suggestion and of other algorithms: more are an error. Other bounds stand beside their

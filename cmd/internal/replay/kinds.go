@@ -33,9 +33,9 @@ type kinds struct {
 
 // newKinds returns empty counts for a burst.
 func newKinds(burst uint64, cost Cost) *kinds {
-	k := &kinds{many: uint64(float64(burst) / cost.constant)}
-	if cost.constant == 0 {
-		k.many = math.MaxUint64 // the costs vary
+	k := &kinds{many: math.MaxUint64} // if the costs vary
+	if cost.constant > 0 {
+		k.many = uint64(float64(burst) / cost.constant)
 	}
 	for i, name := range []string{"several paths", "one path", "one request"} {
 		k.list[i].Kind = name
