@@ -58,7 +58,7 @@ func TestTakeAllOnOneServerIsOneCommand(t *testing.T) {
 	}
 }
 
-func TestTakeAllWithoutBatchingIsACommandForEachTag(t *testing.T) {
+func TestTakeAllWithoutBatchingIsACommandForEachKey(t *testing.T) {
 	c := dial(t, redistest.Start(t))
 	l, other := newLimiter(t, c, slow, WithoutBatching()), newLimiter(t, c, slow)
 	_, ok, err := TakeAll(t.Context(), time.Now(), []tb.Charge{

@@ -14,11 +14,11 @@ import (
 // a reading of the clocks of the other charges.
 //
 // The charges on Redis that have one client are taken by one command, all or none. In a cluster,
-// these are the charges of one key, in limiters with different prefixes. A refused command takes
-// nothing, but converts the buckets of another limit. In a cluster, the charges of several keys are
-// taken by one command after another, and the other charges last. If one refuses, those before it are cancelled. So put the
-// charge that refuses most often first. A process that ends between a grant and its Cancel costs
-// tokens.
+// and with WithoutBatching, these are the charges of one key, in limiters with different prefixes,
+// and several keys are taken one after another. The other charges are the last. A refused command
+// takes nothing, but converts the buckets of another limit. If one refuses, those before it are
+// cancelled. So put the charge that refuses most often first. A process that ends between a grant
+// and its Cancel costs tokens.
 //
 // Redis is not asked if another charge would refuse, or if it is known that a bucket on Redis
 // cannot pay, and it has no lease: see WithMaxDenial.
