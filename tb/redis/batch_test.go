@@ -215,10 +215,7 @@ func TestEachCostHasItsDeadline(t *testing.T) {
 		first := c.send(t.Context(), 1)
 		var both [2]<-chan outcome
 		for i := range both {
-			within := 2 * patient
-			if i == early {
-				within = patient / 2
-			}
+			within := [2]time.Duration{patient / 2, 2 * patient}[(i+early)%2]
 			ctx, cancel := context.WithTimeout(t.Context(), within)
 			defer cancel()
 			both[i] = c.join(ctx, 2+i)
@@ -229,6 +226,17 @@ func TestEachCostHasItsDeadline(t *testing.T) {
 		wantOutcome(t, both[early], granted(8-2-3))
 		if s := l.Stats(); s.Commands != 4 || s.Stale != 0 || s.ClockSteps != 1 {
 			t.Errorf("Stats: %+v", s)
+		}
+	}
+}
+
+// A call leaves its batch at its deadline: without a clock of the server it would pay.
+func TestLateCallLeavesTheBatch(t *testing.T) {
+	l := newLimiter(t, unconnected{}, slow)
+	for now, stays := range map[int64]bool{49: true, 50: false} {
+		c := &call{parts: make([]part, 1), deadline: 50, decided: make(chan struct{}, 1)}
+		if l.prune(&batch{queues: []*queue{{buckets: 1, batched: []*call{c}}}}, now) != stays {
+			t.Errorf("at %d: stays %t", now, !stays)
 		}
 	}
 }
