@@ -52,11 +52,6 @@ var parts = []part{
 	{"tb/redis", []string{"./tb/redis"}},
 }
 
-// otherLists are the lists that other packages plant: the model checker and the tests of tb/redis.
-var otherLists = []string{
-	"check-keys", "check-charges", "check-reservations", "check-limits", "check-tiers", "script",
-}
-
 // lists are the lists of bugs, which the model checker and the tests of tb/redis plant.
 var lists = []string{
 	"check-keys", "check-charges", "check-reservations", "check-limits", "check-tiers", "script",

@@ -431,7 +431,7 @@ func TestInertChargesInTiers(t *testing.T) {
 			_, _, alone := tb.TakeAll(now, []tb.Charge{c}, nil)
 			_, _, last := tb.TakeAll(now, []tb.Charge{other, c}, nil)
 			for _, got := range []error{peeked, took, alone, last} {
-				if got != err {
+				if !errors.Is(got, err) {
 					t.Errorf("%+v: error %v, want that of ChargeIn, %v", tt, got, err)
 				}
 			}

@@ -264,7 +264,7 @@ func TestInertCharges(t *testing.T) {
 		for _, charges := range [][]tb.Charge{
 			{c}, {newCharge(t, l, "b", 1), c}, {c, &inMemory}, {&inMemory, newCharge(t, l, "b", 1), c},
 		} {
-			if _, _, err := TakeAll(t.Context(), time.Now(), charges, nil); err == nil || err != errs[i] {
+			if _, _, err := TakeAll(t.Context(), time.Now(), charges, nil); errs[i] == nil || !errors.Is(err, errs[i]) {
 				t.Errorf("charge %d in %d: error %v, want %v", i, len(charges), err, errs[i])
 			}
 		}
@@ -273,7 +273,8 @@ func TestInertCharges(t *testing.T) {
 		_, _, took := tb.TakeAll(time.Now(), []tb.Charge{c}, nil)
 		c.MayWait(time.Hour)
 		c.Cancel()
-		if err := c.Settle(1); err != nil || peeked != errs[i] || took != errs[i] || c.Delay() != 0 {
+		if err := c.Settle(1); err != nil || c.Delay() != 0 ||
+			!errors.Is(peeked, errs[i]) || !errors.Is(took, errs[i]) {
 			t.Errorf("charge %d: %v, %v, %v, a delay of %v", i, err, peeked, took, c.Delay())
 		}
 	}

@@ -175,7 +175,7 @@ func (f *fixture) isInert(c tb.Charge, err error) {
 		_, _, last := tb.TakeAll(f.Now(), []tb.Charge{f.charge("a", 1), c}, nil)
 		_, _, first := tb.TakeAll(f.Now(), []tb.Charge{c, f.charge("a", 1)}, nil)
 		for _, got := range []error{peeked, took, alone, last, first} {
-			if err == nil || got != err {
+			if err == nil || !errors.Is(got, err) {
 				f.Fatalf("a call of an inert charge: %v, want its error, %v", got, err)
 			}
 		}

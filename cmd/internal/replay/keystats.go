@@ -43,7 +43,7 @@ func (r ranking) track(key []byte, all *visitors) *tracked {
 // add adds the decision on a request for a path in a second since 1970.
 func (s *keyStats) add(second int64, path uint32, granted bool) {
 	s.peak.Add(second)
-	s.Visits.Add(path)
+	s.Visit(path)
 	if !granted {
 		s.refused++
 	}

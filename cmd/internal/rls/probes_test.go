@@ -54,7 +54,8 @@ func TestProbes(t *testing.T) {
 			t.Fatal(err)
 		}
 		answer, text := testkit.Do(t, q)
-		if allow := answer.Header.Get("Allow"); answer.StatusCode == 405 && allow != "POST" {
+		allow := answer.Header.Get("Allow")
+		if answer.StatusCode == http.StatusMethodNotAllowed && allow != "POST" {
 			t.Errorf("%s %s: Allow %q", method, path, allow)
 		}
 		return answer.StatusCode, text

@@ -171,7 +171,7 @@ func (cl *Client) count(t int64, path uint32) (last int64) {
 		last = t
 	}
 	cl.latest = t
-	cl.Visits.Add(path)
+	cl.Visit(path)
 	cl.Peak.Add(t / int64(time.Second))
 	return last
 }

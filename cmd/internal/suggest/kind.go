@@ -7,8 +7,8 @@ type Visits struct {
 	several  bool   // whether another path follows
 }
 
-// Add adds a request for a path, by its hash.
-func (v *Visits) Add(path uint32) {
+// Visit adds a request for a path, by its hash.
+func (v *Visits) Visit(path uint32) {
 	if v.Requests == 0 {
 		v.first = path
 	}
