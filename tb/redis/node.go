@@ -31,10 +31,10 @@ const calm = 5 * time.Second
 // link is what the limiters of a Store have in common, because they have one client: what they know
 // of its servers, and the counts of its commands. All methods are safe for concurrent use.
 type link struct {
-	start  time.Time    // of local times
-	nodes  [ranges]node // without a cluster, only the first one
-	failed atomic.Int64 // the local time of the last failure, or 0
-	outage outage
+	start   time.Time    // of local times
+	nodes   [ranges]node // without a cluster, only the first one
+	failed  atomic.Int64 // the local time of the last failure, or 0
+	outages outages
 
 	commands, loaded, stale atomic.Uint64
 	inFlight                atomic.Int64

@@ -34,7 +34,7 @@ func (j *journal) fail(t *testing.T, calls int) {
 		_ = failure(t.Context(), t, j.l, "a")
 	}
 	j.l.script, j.l.nodes[0].breaker.probe = script, 0
-	j.l.outage.last = patient.Microseconds() // the outage lasts, also on a slow machine
+	j.l.outages.fails.last = patient.Microseconds() // the outage lasts, also on a slow machine
 }
 
 var times = regexp.MustCompile(`time=\S+ `)
@@ -64,7 +64,7 @@ func TestLogOfAnOutage(t *testing.T) {
 	j.answer(t, "")
 	end := func(want string) {
 		t.Helper()
-		o := &j.l.outage
+		o := &j.l.outages.fails
 		o.last = j.l.local() - quiet.Microseconds()
 		o.first = o.last - 3_000_000
 		j.answer(t, want)
@@ -92,9 +92,13 @@ func TestCausesOfAnOutage(t *testing.T) {
 	do(t, j.l.client, "SET", "tb:{foreign}", "x")
 	for range 2 {
 		wantCause(t, failure(t.Context(), t, j.l, "foreign"), CauseForeign)
-		j.l.outage.last -= quiet.Microseconds()
+		j.l.outages.answers.last -= quiet.Microseconds()
 	}
 	if s := j.l.Stats(); s.Opened > 0 || bytes.Count(j.Bytes(), []byte("\n")) != 1 {
 		t.Errorf("opened %d times:\n%s", s.Opened, j)
 	}
+	j.Reset()
+	j.l.outages.answers.last = patient.Microseconds()
+	j.fail(t, 1) // is not hidden by the calls on the value
+	j.answer(t, begins)
 }

@@ -117,3 +117,15 @@ func TestHitsOfAClient(t *testing.T) {
 		}
 	}
 }
+
+// A debt is at most two bursts, also if the rate supplies a burst in a part of a second.
+func TestDebtIsBoundedInBursts(t *testing.T) {
+	s, now := newService(t, limit("a", "unit: second, requests_per_unit: 1000, burst: 10"))
+	for range 100 {
+		send(t, s, request(10, "a="))
+	}
+	now.Advance(20 * time.Millisecond) // pays for two bursts
+	expect(t, "in debt", []string{ask(t, s, "a=")}, "OVER OVER:0")
+	now.Advance(time.Millisecond)
+	expect(t, "two bursts later", []string{ask(t, s, "a=")}, "OK OK:0")
+}

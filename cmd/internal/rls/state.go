@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
 	"sync/atomic"
 	"time"
@@ -164,7 +165,9 @@ func (t *state) all(f func(*rule)) {
 // charge sets the charge of an entry.
 func (b *buckets) charge(e *entry) (err error) {
 	if e.charge, err = b.Charge(e.key, e.cost); err == nil && e.kind == report {
-		e.charge.MayWait(time.Duration(min(maxDebt*e.rule.text.Window, 1<<33)) * time.Second)
+		l := e.rule.Limit
+		wait := maxDebt * float64(l.Capacity) * float64(l.Per) / float64(l.Tokens)
+		e.charge.MayWait(time.Duration(min(math.Ceil(wait), 1<<62)))
 	}
 	return err
 }
