@@ -101,7 +101,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	if settlement == nil {
 		return next.ServeHTTP(w, r)
 	}
-	err := next.ServeHTTP(settlement.Writer(w), r)
+	err := next.ServeHTTP(settlement.Writer(w), settlement.Request(r))
 	if err != nil {
 		settlement.Writer(unsent{w}).WriteHeader(statusOf(err))
 	}

@@ -79,12 +79,26 @@ func checkPlaceholder(name string) error {
 	r, _ := http.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody) // never fails
 	r = caddyhttp.PrepareRequest(r, repl, nil, nil)
 	new(caddyhttp.HTTPErrorConfig).WithError(r, caddyhttp.HandlerError{})
-	if _, known := repl.Get(name); known {
+	switch _, known := repl.Get(name); {
+	case known && strings.HasPrefix(name, remoteHost+"/"):
+		for _, r.RemoteAddr = range []string{"192.0.2.1:1", "[2001:db8::1]:1"} {
+			if value, _ := repl.Get(name); value == "" {
+				return fmt.Errorf("{%s} has no value for %s: want prefix lengths of IPv4 and IPv6, such as"+
+					" {%s/32,64}", name, r.RemoteAddr, remoteHost)
+			}
+		}
 		return nil
+	case known:
+		return nil
+	case strings.Contains(name, "."):
+		return fmt.Errorf("{%s} is not a placeholder of Caddy", name)
 	}
 	return fmt.Errorf("{%s} is not a placeholder of Caddy: if a module or the directive map sets it,"+
 		" copy it with the directive vars", name)
 }
+
+// remoteHost is the placeholder of the peer's address. A prefix length may follow it.
+const remoteHost = "http.request.remote.host"
 
 // doubts returns a warning for each key that may not be what it seems.
 func doubts(p *policy.Policy) (warnings []string) {

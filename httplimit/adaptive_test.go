@@ -3,11 +3,14 @@ package httplimit
 import (
 	"bufio"
 	"context"
+	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -100,6 +103,19 @@ func TestAdaptiveRateIgnoresClientsAndDecide(t *testing.T) {
 		s.now = s.now.Add(10 * time.Millisecond)
 		h.ServeHTTP(httptest.NewRecorder(), request().WithContext(ctx))
 		s.Decide(httptest.NewRecorder(), request())
+	}
+	upgrade := request()
+	upgrade.Header.Set("Upgrade", "\u00fc")
+	proxy := s.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.WriteHeader(http.StatusBadGateway) // as a ReverseProxy
+	}))
+	for range 400 {
+		s.now = s.now.Add(10 * time.Millisecond)
+		malformed := request()
+		malformed.Body = io.NopCloser(iotest.ErrReader(errors.New("malformed chunk")))
+		proxy.ServeHTTP(httptest.NewRecorder(), malformed)
+		proxy.ServeHTTP(httptest.NewRecorder(), upgrade)
 	}
 	if rate := s.perSecond(); rate != 100 {
 		t.Error(rate)

@@ -45,7 +45,8 @@ func TestMatchOfAddresses(t *testing.T) {
 func TestValuesThatNeverHold(t *testing.T) {
 	for key, values := range map[string][]string{
 		"ip:address": {"/32", "localhost", "10.1.2.003", "10.0.0.0/33", "10.0.0.0/255.0.0.0",
-			"10.0.0.*", "10.0.0.1-10.0.0.9", "10.0.0", "unknown", "0.0.0.0", "::", "64:ff9b::/96",
+			"10.0.0.*", "10.0.0.1-10.0.0.9", "10.0.0", "unknown", "0.0.0.0", "::",
+			"0.0.0.0/32", "::/128", "::ffff:0.0.0.0/128", "::ffff:0:0/95", "64:ff9b::/96",
 			"2002::/16", "2002:c000:200::/40", "fe80::1%eth0/64", "2001:db8::/129"},
 		"header:host":              {"*.h.test", "https://h.test", "h.test/v1", "h test", "h,i"},
 		"header:k":                 {" a", "a\t", "a\nb"},

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/adapt"
@@ -21,9 +22,9 @@ import (
 // Cost.Source. It also reports the response to the rules whose rate adapts: see Adaptive.
 // Limiter.Admit returns it.
 //
-// The response must be written to Writer, and Finish must be called when the response has ended,
-// also after a panic. Cancel instead of Finish is for a request that was not served, and Abandon
-// for a request whose client has left.
+// A handler that passes the request on gets Request in its place. The response must be written to
+// Writer, and Finish must be called when the response has ended, also after a panic. Cancel instead
+// of Finish is for a request that was not served, and Abandon for a request whose client has left.
 //
 // A nil Settlement has nothing to settle, and all its methods may be called. The methods must not
 // be called at the same time.
@@ -36,11 +37,14 @@ type Settlement struct {
 	usage    UsageReader     // or nil
 	isRead   bool            // ReadHeader was called
 	hijacked bool
+
+	bodyFailed atomic.Bool // a Read of the request's body has failed
 }
 
 // newSettlement returns the settlement of a granted request, or nil if it has none.
 func (c *call) newSettlement(observed bool) *Settlement {
-	adapts := observed && c.policy.adapts && CanForward(c.r)
+	adapts := observed && c.policy.adapts && CanForward(c.r) &&
+		!strings.ContainsFunc(c.r.Header.Get("Upgrade"), isNotPrintable) // a ReverseProxy answers 502
 	if !c.policy.settles && !adapts {
 		return nil
 	}
@@ -61,7 +65,9 @@ func (c *call) newSettlement(observed bool) *Settlement {
 	return &Settlement{call: c, parts: parts, flights: flights}
 }
 
-// hasTaken reports whether the tokens of an entry of a granted request are taken. If a limiter has
+func isNotPrintable(r rune) bool { return r < ' ' || r > '~' }
+
+// hasTaken reports whether the tokens of an entry of a granted request are taken. If the store has
 // failed, a request that has waited before has given them back.
 func (c *call) hasTaken(e *entry) bool {
 	return e.decision.Allowed && !c.failedOpen
@@ -77,6 +83,32 @@ func (s *Settlement) Writer(w http.ResponseWriter) http.ResponseWriter {
 	}
 	s.w = w
 	return newMeter(s, w)
+}
+
+// Request returns the request to pass on in place of r. Its body tells the settlement of a client
+// that breaks its body off, or sends one that is malformed. A reverse proxy answers that with 502,
+// and adaptive rules do not observe it, so that no client lowers a rate with it.
+func (s *Settlement) Request(r *http.Request) *http.Request {
+	if s == nil || s.flights == nil || r.Body == nil || r.Body == http.NoBody {
+		return r
+	}
+	watched := *r
+	watched.Body = &watchedBody{r.Body, &s.bodyFailed}
+	return &watched
+}
+
+// watchedBody is the body of a request. It records whether it has failed.
+type watchedBody struct {
+	io.ReadCloser
+	failed *atomic.Bool
+}
+
+func (b *watchedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, http.ErrBodyReadAfterClose) {
+		b.failed.Store(true)
+	}
+	return n, err
 }
 
 // Finish settles the charges. An estimate stands if the response has not reported the cost. It
@@ -356,7 +388,8 @@ func (s *Settlement) observe(status int, h http.Header) {
 	if s == nil || s.flights == nil {
 		return
 	}
-	gone := status == statusClientGone || errors.Is(s.call.r.Context().Err(), context.Canceled)
+	gone := status == statusClientGone || s.bodyFailed.Load() ||
+		errors.Is(s.call.r.Context().Err(), context.Canceled)
 	for _, f := range s.flights {
 		switch {
 		case gone: // whatever the handler answers

@@ -19,7 +19,7 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler {
 		}
 		if settlement != nil {
 			defer settlement.Finish()
-			w = settlement.Writer(w)
+			w, r = settlement.Writer(w), settlement.Request(r)
 		}
 		if l.inContext && d.Rule != "" {
 			r = r.WithContext(newContext(r.Context(), d))

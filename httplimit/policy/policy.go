@@ -66,7 +66,7 @@ type Rule struct {
 	// no parents.
 	Keys []string
 	// Match has the values that keys must have for the rule to apply. These keys need not be
-	// in Keys. Values are compared as text, and ip:address as a whole address, never a network.
+	// in Keys. Values are compared as text. The value of ip:address is an address or a network.
 	Match map[string]string
 	// OnMissing says what happens if a request lacks one of Keys.
 	OnMissing OnMissing

@@ -125,7 +125,9 @@ func ParseNetwork(s string) (netip.Prefix, bool) {
 	}
 	isEmbedding := p.Bits() >= nat64.Bits() && nat64.Contains(p.Addr()) ||
 		p.Bits() >= sixToFour.Bits() && sixToFour.Contains(p.Addr())
-	return unmapped(p), !isEmbedding
+	isNone := p.IsSingleIP() && p.Addr().Unmap().IsUnspecified() ||
+		p.Bits() < 96 && p.Addr().Is4In6() // half of it is no address of a client
+	return unmapped(p), !isEmbedding && !isNone
 }
 
 // unmapped returns a network of IPv4 addresses in IPv6 form as the network of IPv4 addresses.

@@ -149,8 +149,13 @@ func TestNoBodyIsAFailureOfTheUpstream(t *testing.T) {
 	attack(t, refuse, "GET / HTTP/1.0\nConnection: Upgrade\nUpgrade: websocket\n\n", "", "502")
 }
 
-// An upstream of HTTP/2 states how long the header of a request may be.
+// An upstream of HTTP/2 states how long the header of a request may be. Others close the
+// connection.
 func TestNoLongHeaderIsAFailureOfTheUpstream(t *testing.T) {
+	refuse := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+	attack(t, refuse, "GET / HTTP/1.1\nHost: h\nX: "+strings.Repeat("x", 5000)+"\n\n", "", "502")
+	attack(t, refuse, "GET /"+strings.Repeat("x", 5000)+" HTTP/1.1\nHost: h\n\n", "", "502")
+	attack(t, refuse, "GET / HTTP/1.1\nHost: h\n"+strings.Repeat("A: b\n", 130)+"\n", "", "502")
 	upstream := httptest.NewUnstartedServer(http.NotFoundHandler())
 	upstream.EnableHTTP2, upstream.Config.MaxHeaderBytes = true, 10_000
 	upstream.StartTLS()

@@ -115,9 +115,9 @@ func (p *Proxy) upstreamFailed(w http.ResponseWriter, r *http.Request, err error
 		rec.settlement.Cancel() // the upstream has not worked on the request
 	case errors.As(err, &timeout) && timeout.Timeout():
 		reason, status = metrics.Timeout, http.StatusGatewayTimeout
-	case rec.request.unread() || r.Header.Get("Upgrade") != "" || blamesClient(err):
-		// An upstream may close the connection because a body is too long or too slow. A WebSocket
-		// needs a connection of HTTP/1, which the upstream may not have.
+	case rec.request.unread() || r.Header.Get("Upgrade") != "" || isLarge(r) || blamesClient(err):
+		// An upstream may close the connection because a header is too long, or a body too long or too
+		// slow. A WebSocket needs a connection of HTTP/1, which the upstream may not have.
 		counts = false
 		rec.settlement.Abandon()
 	}
@@ -141,6 +141,20 @@ func (rec *responseRecorder) clientFailure(r *http.Request, err error) int {
 		return http.StatusRequestHeaderFieldsTooLarge // an upstream of HTTP/2 states its limit
 	}
 	return 0
+}
+
+// isLarge reports whether the target and the fields of a request are more than some servers accept.
+// They close the connection, with or without an answer. nginx accepts 4 KiB over HTTP/2 in older
+// versions, and Node 128 fields.
+func isLarge(r *http.Request) bool {
+	bytes, fields := len(r.URL.RequestURI()), 0
+	for name, values := range r.Header {
+		for _, v := range values {
+			bytes += len(name) + len(v)
+		}
+		fields += len(values)
+	}
+	return bytes >= 4<<10 || fields >= 100
 }
 
 // blamesClient reports whether an upstream of HTTP/2 has ended a stream or a connection because it
