@@ -39,7 +39,7 @@ var (
 )
 
 func (p *w3cParser) parse(line []byte, rec *Record) (Format, error) {
-	if line[0] == '#' {
+	if bytes.HasPrefix(line, []byte("#")) {
 		p.direct(line)
 		return Undetected, ErrMessage
 	}
