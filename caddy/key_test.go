@@ -51,7 +51,8 @@ func TestPlaceholdersThatNothingSets(t *testing.T) {
 		".method .uri_escaped .uri.path.0 .uri.query.a.b .orig_uri.path.dir .local.port .uuid .body " +
 			".remote.host/24,64 .remote.host/24 .host.labels.1 .header.X .body.user file.a " +
 			".tls.client.san.dns_names.0 env.A http.error.message http.vars.x http.auth.user.id " +
-			"http.regexp.re.1 time.now.year http.matchers.file.type system.hostname http.geo.country tenant.id": true,
+			"http.regexp.re.1 time.now.year http.matchers.file.type system.hostname " +
+			"http.geo.country tenant.id": true,
 		".remote_ip .client_ip .remote.ip .hosts .header .headers.X .uri.path.-1 .uri.path.first " +
 			".host.labels.com .tls.client.san.ip .orig_uri.host tenant file remote_host header.X vars.x " +
 			"re.a.1 labels.0 err.id system.name time http.request http.error.status .remote.host/64 " +
