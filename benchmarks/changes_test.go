@@ -51,6 +51,36 @@ func BenchmarkSetLimit(b *testing.B) {
 	}
 }
 
+// BenchmarkManyChanges refuses a call on a bucket that has missed many changes, and changes the limit
+// once more.
+func BenchmarkManyChanges(b *testing.B) {
+	for _, n := range []int{1, 64, 100_000} {
+		l := must(cas.New[string](tb.Limit{Capacity: 100, Tokens: 1, Per: time.Hour}))
+		_, _ = l.AllowN(context.Background(), "a", 100)
+		change := func(i int) {
+			limit := tb.Limit{Capacity: 101 + i%7, Tokens: 1, Per: time.Hour}
+			if err := l.SetLimit(limit); err != nil {
+				b.Fatal(err)
+			}
+		}
+		for i := range n {
+			change(i)
+		}
+		b.Run("refused/changes="+strconv.Itoa(n), func(b *testing.B) {
+			for b.Loop() {
+				if d, _ := l.Allow(context.Background(), "a"); d.Allowed {
+					b.Fatal(d)
+				}
+			}
+		})
+		b.Run("change/changes="+strconv.Itoa(n), func(b *testing.B) {
+			for i := n; b.Loop(); i++ {
+				change(i)
+			}
+		})
+	}
+}
+
 // BenchmarkReserve takes tokens that may be used at once, and that must be waited for.
 func BenchmarkReserve(b *testing.B) {
 	ctx := context.Background()

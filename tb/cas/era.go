@@ -23,20 +23,42 @@ func (m *layout) change(l tb.Limit, t, owed uint64) *layout {
 	n.end, n.begin = m.end, t
 	n.owner = m.owner + 1<<tierBits
 	n.supply.from = t - min(t, m.carried(&n, t))
-	n.eras = append(slices.Clip(m.eras), m.ended(t))
+	n.eras = append(m.eras, m.ended(t)) // in place: m has the same list without the last era
 	for len(n.eras) > keptEras && n.fills(n.eras[0], owed) {
 		n.eras = n.eras[1:]
+	}
+	if cap(n.eras) > 4*len(n.eras) { // most of the array refers to eras that are forgotten
+		n.eras = slices.Clone(n.eras)
 	}
 	return &n
 }
 
 // ended returns m as the layout of an era that has ended at t. It is without the eras before it:
-// with them, no era would ever be collected.
+// with them, no era would ever be collected. If the two runs before it have the same length, its
+// run goes on with them. So few runs lead from any era to any other: DESIGN.md §10.
 func (m *layout) ended(t uint64) *layout {
 	e := *m
 	e.eras, e.until = nil, t
-	e.supplied = int64(m.microsUpTo(m.supply.at(t).after(wide{})))
+	e.run = e.alone(0)
+	if last := len(m.eras) - 1; last >= 0 {
+		before := m.eras[last].run
+		if i := last - before.eras; i >= 0 && m.eras[i].run.eras == before.eras {
+			e.run = m.eras[i].run.then(before).then(e.run)
+		}
+	}
 	return &e
+}
+
+// then returns the run of r and next. No bucket lacks as much as the greatest gain.
+func (r run) then(next run) run {
+	gain, most := min(r.gain+next.gain, 1<<60), min(r.most+next.gain, next.most)
+	return run{r.eras + next.eras, gain, most, min(r.least, next.least)}
+}
+
+// alone returns the run of one era, for a bucket whose own time is t.
+func (m *layout) alone(t uint64) run {
+	gain := m.supply.at(m.until).after(m.supplyFrom(t))
+	return run{1, int64(m.microsUpTo(gain)), m.full(), m.full()}
 }
 
 // fills reports whether each bucket of the oldest era is full when m begins, also one that was in
@@ -51,17 +73,20 @@ func (m *layout) fills(oldest *layout, owed uint64) bool {
 // since returns what a bucket of eras[i] has when m begins, if it has a number of tokens at instant
 // t, the end of its era or later. It returns t if m begins before. All tokens are in millionths.
 func (m *layout) since(i int, tokens int64, t uint64) (int64, uint64) {
-	for _, e := range m.eras[i+1:] {
+	all := run{most: math.MaxInt64}
+	for k := len(m.eras) - 1; k > i; {
+		e := m.eras[k]
+		r, before := e.run, k-e.run.eras
 		switch {
-		case t <= e.begin:
-			tokens, t = tokens+e.supplied, e.until
-		case t <= e.until: // the bucket's own time was a reading from the future
-			gain := e.supply.at(e.until).after(e.supply.at(t))
-			tokens, t = tokens+int64(e.microsUpTo(gain)), e.until
+		case before < i || m.eras[before].until < t && t <= e.until:
+			r = e.alone(t)
+		case t > e.until: // the bucket's own time was a reading from the future
+			r.gain, r.most = 0, r.least
 		}
-		tokens = min(tokens, e.full())
+		all = r.then(all)
+		k -= r.eras
 	}
-	return tokens, t
+	return min(tokens+all.gain, all.most), max(t, m.begin)
 }
 
 // eraOf returns the index of the era of c, which has ended, or -1 if it is forgotten.

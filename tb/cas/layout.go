@@ -42,8 +42,15 @@ type layout struct {
 	begin uint64    // instant of the change that made the layout
 	eras  []*layout // that ended before, of the same tier
 
-	until    uint64 // of an ended era: instant of the change that ended it
-	supplied int64  // of an ended era: millionths of a token from begin to until
+	until uint64 // of an ended era: instant of the change that ended it
+	run   run    // of an ended era: with the eras before it
+}
+
+// run is what eras in a row do to a bucket, in millionths of a token: it gets gain, and has most at
+// most when the last one ends. If its own time is later than that, it only has least at most.
+type run struct {
+	eras              int
+	gain, most, least int64
 }
 
 func newLayout(l tb.Limit) layout {

@@ -112,6 +112,26 @@ func TestMemoryPerKey(t *testing.T) {
 	}
 }
 
+// A change of the limit takes memory as long as a bucket of an earlier limit may not be full.
+func TestMemoryPerChange(t *testing.T) {
+	const changes, most = 100_000, 256
+	now := time.Unix(0, 0)
+	l := cas.NewTokenBucket(10, 1, tb.WithClock(func() time.Time { return now }))
+	_, _ = l.Allow(context.Background(), "a")
+	before := liveHeap()
+	for i := range changes {
+		if err := l.SetLimit(tb.Limit{Capacity: 10 + i%2, Tokens: 1, Per: time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	perChange := float64(liveHeap()-before) / changes
+	runtime.KeepAlive(l)
+	t.Logf("%.1f bytes for each change", perChange)
+	if perChange > most {
+		t.Errorf("%.1f bytes a change, want at most %d", perChange, most)
+	}
+}
+
 const bits64 = ^uint(0)>>32 > 0
 
 // liveHeap returns the bytes on the heap after a collection.
