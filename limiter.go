@@ -15,7 +15,7 @@ import (
 //
 // A key that is not in the table has a full bucket. The table holds at most MaxKeys keys, and
 // evicts the bucket that is nearest to full: see [WithMaxKeys] and [WithOverflow]. A key takes
-// about 105 bytes and the bytes of its text.
+// about 90 bytes and the bytes of its text.
 //
 // A cost is a number of tokens above 0 and may be a fraction. It is rounded up to units of 10⁻⁶
 // token for capacities up to 83, and of Capacity·2⁻²³ tokens or less for larger ones. 0.1 is

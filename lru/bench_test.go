@@ -45,7 +45,7 @@ func BenchmarkInsert(b *testing.B) {
 		c, next := full()
 		for ; b.Loop(); next++ {
 			c.now++
-			c.Insert(next, c.now, 0, setStamp(c.now))
+			c.Insert(next, c.now, 0, 0, setStamp(c.now))
 		}
 	})
 	b.Run("order=queue", func(b *testing.B) {
@@ -59,7 +59,7 @@ func BenchmarkInsert(b *testing.B) {
 
 // insertInTurn is Insert into a full map with a queue in the place of the order.
 func (m *Map[K, V]) insertInTurn(key K, set func(*V) uint64) {
-	v := m.table.newValue(key)
+	v := m.table.newValue(key, 0)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	hash := m.table.hasher.hash(key)
@@ -108,7 +108,7 @@ func BenchmarkCorrect(b *testing.B) {
 		now += ahead
 		before := c.items.stamps.Load()
 		b.StartTimer()
-		c.Insert(next, 0, 0, setStamp(now))
+		c.Insert(next, 0, 0, 0, setStamp(now))
 		next++
 		if n := c.items.stamps.Load() - before; n < maxLooksToFind {
 			b.Fatalf("an insert read %d stamps, want at least %d", n, maxLooksToFind)

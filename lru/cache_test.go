@@ -49,7 +49,7 @@ func (c *cache[K]) use(key K) (hit bool) {
 		i.used.Store(c.now)
 		return true
 	}
-	c.Insert(key, c.now, 0, setStamp(c.now))
+	c.Insert(key, c.now, 0, 0, setStamp(c.now))
 	return false
 }
 
@@ -68,7 +68,7 @@ func withStamp(stamp uint64) func(*item) { return func(i *item) { i.used.Store(s
 func (c *cache[K]) replace(key K) bool {
 	old := c.Load(key)
 	old.final.Store(true)
-	return c.Replace(key, old, withStamp(old.used.Load())) != nil
+	return c.Replace(key, old, 0, withStamp(old.used.Load())) != nil
 }
 
 // verify returns an error if the table, the order and the number of keys do not agree.

@@ -97,7 +97,7 @@ func (c *comparison) insert(key int, stamp uint64) {
 		idle = 0
 	}
 	c.values = tracker{}
-	_, until, outcome := c.table.Insert(key, c.now, idle, func(v *trackedValue) uint64 {
+	_, until, outcome := c.table.Insert(key, c.now, idle, 0, func(v *trackedValue) uint64 {
 		*v = trackedValue{stamped: e, lastRead: stamp}
 		return stamp
 	})
@@ -169,7 +169,7 @@ func (c *comparison) replace(key int) {
 	if old := c.table.Load(key); old != nil {
 		next := *old
 		old.final = true
-		if c.table.Replace(key, old, func(v *trackedValue) { *v = next }) == nil {
+		if c.table.Replace(key, old, 0, func(v *trackedValue) { *v = next }) == nil {
 			c.Fatalf("key %d was not replaced", key)
 		}
 	}

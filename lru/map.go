@@ -113,9 +113,10 @@ const (
 	Refused          // the map is full, and no value may be evicted yet
 )
 
-// Insert adds a copy of key and a value that set initializes, unless the map has the key. It first
-// drops up to 16 values whose stamp is at most idle. If the map is then full, it evicts the value
-// with the least stamp, or refuses the key.
+// Insert adds a copy of key and a value that set initializes, unless the map has the key. A tag
+// other than 0 stands in front of the value, which must know whether it has one: see TagOf. Insert
+// first drops up to 16 values whose stamp is at most idle. If the map is then full, it evicts the
+// value with the least stamp, or refuses the key.
 //
 // now is the time of the call. A value whose stamp is at most now has nothing to lose. To find
 // one, Insert corrects stale stamps. It stops once it has found one and made at least 16
@@ -125,14 +126,14 @@ const (
 // the outcome is Refused, until is the least stamp: from then on there is room. Insert panics if
 // key does not equal itself, as a NaN does not.
 func (m *Map[K, V]) Insert(
-	key K, now, idle uint64, set func(*V) (stamp uint64),
+	key K, now, idle, tag uint64, set func(*V) (stamp uint64),
 ) (v *V, until uint64, outcome Outcome) {
 	if key != key { // only a NaN differs from itself
 		panic("lru: the key does not equal itself")
 	}
 	hash := m.table.hasher.hash(key) // before the lock is taken
 	if !m.refuseNew {
-		v = m.table.newValue(key)
+		v = m.table.newValue(key, tag)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -147,7 +148,7 @@ func (m *Map[K, V]) Insert(
 		}
 	}
 	if v == nil {
-		v = m.table.newValue(key)
+		v = m.table.newValue(key, tag)
 	}
 	stamp := set(v)
 	m.table.store(hash, stored, v)
@@ -194,10 +195,10 @@ func (m *Map[K, V]) publish() {
 }
 
 // Replace replaces old by a new value for the same key, which set makes ready, if old is still
-// the value of key. It returns the new value, or nil if old was replaced or evicted before. It
-// takes one lock of a small map, for a few instructions.
-func (m *Map[K, V]) Replace(key K, old *V, set func(*V)) *V {
-	next := m.table.newValue(key)
+// the value of key. The tag is as in Insert. Replace returns the new value, or nil if old was
+// replaced or evicted before. It takes one lock of a small map, for a few instructions.
+func (m *Map[K, V]) Replace(key K, old *V, tag uint64, set func(*V)) *V {
+	next := m.table.newValue(key, tag)
 	set(next)
 	if !m.table.replace(key, old, next) {
 		return nil

@@ -14,11 +14,11 @@ func TestReplaceReplacesOnlyTheGivenValue(t *testing.T) {
 	c := newCache[string](10, false)
 	c.use("a")
 	old := c.Load("a")
-	next := c.Replace("a", old, withStamp(5))
+	next := c.Replace("a", old, 0, withStamp(5))
 	if next == nil || c.Load("a") != next || next.used.Load() != 5 {
 		t.Errorf("got %p, want %p", c.Load("a"), next)
 	}
-	if c.Replace("a", old, withStamp(6)) != nil || c.Replace("b", old, withStamp(6)) != nil {
+	if c.Replace("a", old, 0, withStamp(6)) != nil || c.Replace("b", old, 0, withStamp(6)) != nil {
 		t.Error("replaced a value that the key does not have")
 	}
 	if c.Load("a") != next || c.Load("b") != nil || c.verify() != nil {
@@ -39,8 +39,8 @@ func TestPanicLeavesTheMapUnlocked(t *testing.T) {
 		}()
 		f()
 	}
-	panics("set", func() { c.Insert("b", 5, 0, func(*item) uint64 { panic("set") }) })
-	panics("set", func() { c.Replace("b", c.Load("a"), func(*item) { panic("set") }) })
+	panics("set", func() { c.Insert("b", 5, 0, 0, func(*item) uint64 { panic("set") }) })
+	panics("set", func() { c.Replace("b", c.Load("a"), 0, func(*item) { panic("set") }) })
 	if err := c.verify(); err != nil || c.Load("b") != nil {
 		t.Errorf("b in the map: %v; %v", c.Load("b") != nil, err)
 	}

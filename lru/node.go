@@ -18,6 +18,23 @@ type node[K comparable, V any] struct {
 	key   K
 }
 
+// tagged is a value, or a node, behind a tag.
+type tagged[T any] struct {
+	tag   uint64
+	value T
+}
+
+// New returns a zero value without a key, behind the tag unless that is 0.
+func New[T any](tag uint64) *T {
+	if tag == 0 {
+		return new(T)
+	}
+	return &(&tagged[T]{tag: tag}).value
+}
+
+// TagOf returns the tag of v, which must have one.
+func TagOf[V any](v *V) uint64 { return *(*uint64)(unsafe.Add(unsafe.Pointer(v), -8)) }
+
 // longText is the length byte of a string key of 255 bytes or more. The length itself follows in
 // eight bytes. A shorter key has its length in the length byte.
 const longText = 255
@@ -49,11 +66,12 @@ func newNodes[K comparable, V any]() nodes[K, V] {
 	return n
 }
 
-// newValue returns a zero value in front of a copy of key. The copy shares no memory with the
-// caller's key, whose strings may be parts of a buffer.
-func (n *nodes[K, V]) newValue(key K) *V {
+// newValue returns a zero value in front of a copy of key, and behind the tag unless that is 0. The
+// copy shares no memory with the caller's key, whose strings may be parts of a buffer.
+func (n *nodes[K, V]) newValue(key K, tag uint64) *V {
 	if !n.isText {
-		made := &node[K, V]{key: key}
+		made := New[node[K, V]](tag)
+		made.key = key
 		for _, offset := range n.strings {
 			s := (*string)(unsafe.Add(unsafe.Pointer(&made.key), offset))
 			*s = strings.Clone(*s)
@@ -66,15 +84,17 @@ func (n *nodes[K, V]) newValue(key K) *V {
 		header += 8
 	}
 	var v V
-	size := int(unsafe.Sizeof(v))
-	words := make([]uint64, (size+header+len(text)+7)/8)
-	bytes := unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(&words[0]), size)), header+len(text))
+	size, front := int(unsafe.Sizeof(v)), int(min(tag, 1)) // front: the words of the tag
+	words := make([]uint64, front+(size+header+len(text)+7)/8)
+	words[0] = tag
+	made := unsafe.Pointer(&words[front])
+	bytes := unsafe.Slice((*byte)(unsafe.Add(made, size)), header+len(text))
 	bytes[0] = byte(min(len(text), longText))
 	if len(text) >= longText {
 		binary.NativeEndian.PutUint64(bytes[1:], uint64(len(text)))
 	}
 	copy(bytes[header:], text)
-	return (*V)(unsafe.Pointer(&words[0]))
+	return (*V)(made)
 }
 
 // keyOf returns the key of v, without a copy.

@@ -14,7 +14,7 @@ func TestTextFollowsItsValue(t *testing.T) {
 		0, 1, 7, 8, 9, 13, 14, 15, 16, 100, 253, 254, 255, 256, 257, 1 << 20,
 	} {
 		want := strings.Repeat("k", length)
-		v := n.newValue(want)
+		v := n.newValue(want, 0)
 		v.used.Store(1<<64 - 1) // must not overwrite the key
 		v.dead.Store(true)
 		got := n.keyOf(v)
@@ -35,12 +35,41 @@ func TestTextFollowsItsValue(t *testing.T) {
 	}
 }
 
+// A tag stands in front of a value and leaves it, its key and its neighbours alone.
+func TestTagStandsInFrontOfItsValue(t *testing.T) {
+	checkTagged(t, func(i int) string { return strings.Repeat("k", i) })
+	checkTagged(t, func(i int) int { return i })
+	checkTagged(t, func(i int) struct{ parts [2]string } { // whose strings only the key leads to
+		return struct{ parts [2]string }{[2]string{strings.Repeat("a", i), strings.Repeat("b", i)}}
+	})
+}
+
+func checkTagged[K comparable](t *testing.T, key func(i int) K) {
+	t.Helper()
+	const greatest = 1<<64 - 1
+	n := newNodes[K, words]()
+	var values [300]*words
+	for i := range values {
+		values[i] = n.newValue(key(i), uint64(i%3)*(greatest/2)) // every third has none
+		*values[i] = words{greatest, greatest}
+	}
+	runtime.GC()
+	for i, v := range values {
+		if n.keyOf(v) != key(i) || *v != (words{greatest, greatest}) {
+			t.Fatalf("%T %d: key %v, value %v", key(i), i, n.keyOf(v), *v)
+		}
+		if i%3 > 0 && TagOf(v) != uint64(i%3)*(greatest/2) {
+			t.Fatalf("%T %d: tag %d", key(i), i, TagOf(v))
+		}
+	}
+}
+
 // A text of 8 to 16 bytes is compared by its words. Each of its bytes counts.
 func TestShortTextsAreComparedByTheirWords(t *testing.T) {
 	n := newNodes[string, item]()
 	for length := range 20 {
 		text := strings.Repeat("k", length)
-		at := textAt(n.newValue(text))
+		at := textAt(n.newValue(text, 0))
 		short, ok := n.shortTextOf(&text)
 		if ok != (length >= 8 && length <= 16) || ok && !short.isAt(at) {
 			t.Errorf("%d bytes: short %t, and equal %t", length, ok, ok && short.isAt(at))
@@ -77,7 +106,7 @@ func TestValueAndTextFillTheirAllocation(t *testing.T) {
 	n := newNodes[string, words]()
 	runtime.ReadMemStats(&before)
 	for i := range kept {
-		kept[i] = n.newValue("198.51.100.195x") // 15 bytes and the length byte
+		kept[i] = n.newValue("198.51.100.195x", 0) // 15 bytes and the length byte
 	}
 	runtime.ReadMemStats(&after)
 	runtime.KeepAlive(&kept)

@@ -93,7 +93,7 @@ func TestTableGrowsAndShrinks(t *testing.T) {
 	}
 	// All keys go idle, and new ones come.
 	for k := range keys/(idleDrops-1) + 10 {
-		c.Insert(keys+k, 3*keys, 2*keys, setStamp(3*keys))
+		c.Insert(keys+k, 3*keys, 2*keys, 0, setStamp(3*keys))
 		if k%1000 == 0 {
 			if err := c.verify(); err != nil {
 				t.Fatalf("%d keys: %v", c.Len(), err)
@@ -149,7 +149,7 @@ func TestTableThatGrowsSlowlyIsDivided(t *testing.T) {
 	for key := range 5000 * turns {
 		c.use(key)
 		if keys := 5000 + key/100; c.Len() > keys { // grows by one key in a hundred inserts
-			c.Insert(-1-key, c.now, c.now-uint64(keys), setStamp(c.now))
+			c.Insert(-1-key, c.now, c.now-uint64(keys), 0, setStamp(c.now))
 		}
 	}
 	if err := c.verify(); err != nil {
@@ -167,7 +167,7 @@ func TestSlotWithManyKeysGetsMoreBuckets(t *testing.T) {
 	small.init(2 * keysPerSlot)
 	for key := range uint64(keysFor(mostBuckets) + 1) {
 		hash := 1<<63 | key // of the second slot
-		small.store(hash, hash, small.newValue(key))
+		small.store(hash, hash, small.newValue(key, 0))
 	}
 	low, high := small.spans[0], small.spans[1]
 	if low.buckets != mostBuckets || low.to != 1 || high.buckets != 2*mostBuckets || high.from != 1 {
@@ -187,7 +187,7 @@ func TestLeastSmallMapStays(t *testing.T) {
 	small.init(100)
 	for key := range 10 {
 		hash := small.hasher.hash(key)
-		small.store(hash, hash, small.newValue(key))
+		small.store(hash, hash, small.newValue(key, 0))
 	}
 	m := small.slots[0].Load()
 	for key := range 10 {

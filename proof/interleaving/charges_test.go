@@ -228,17 +228,17 @@ var onCharges = []scenario{
 		name: "undone or moved", maxKeys: 2, moves: true, small: true,
 		before: []call{{take, "a", 0, 9}},
 		threads: [][]call{
-			{{takeAll, "a!", 274_877, 4}},
-			{{take, "a", 274_878, 3}, {take, "a", 274_878, 7}},
+			{{takeAll, "a!", 274_876, 4}},
+			{{take, "a", 274_877, 3}, {take, "a", 274_877, 7}},
 		},
 	},
 	{
 		name: "undone, moved and taken", maxKeys: 2, moves: true,
 		before: []call{{take, "a", 0, 9}},
 		threads: [][]call{
-			{{takeAll, "a!", 274_877, 4}},
-			{{take, "a", 274_878, 6}},
-			{{take, "a", 274_877, 5}},
+			{{takeAll, "a!", 274_876, 4}},
+			{{take, "a", 274_877, 6}},
+			{{take, "a", 274_876, 5}},
 		},
 	},
 	{

@@ -65,9 +65,9 @@ var onOneKey = []scenario{
 		name: "the last grant that fits", maxKeys: 2,
 		before: []call{{take, "a", 0, 9}},
 		threads: [][]call{
-			{{take, "a", 274_877, 4}, {take, "a", 274_877, 4}},
-			{{take, "a", 274_878, 3}},
-			{{take, "a", 274_876, 11}, {peek, "a", 274_878, 0}},
+			{{take, "a", 274_876, 4}, {take, "a", 274_876, 4}},
+			{{take, "a", 274_877, 3}},
+			{{take, "a", 274_875, 11}, {peek, "a", 274_877, 0}},
 		},
 	},
 	{

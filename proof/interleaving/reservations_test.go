@@ -38,10 +38,10 @@ var onReservations = []scenario{
 	},
 	{
 		name: "a reservation moves its bucket and is cancelled", maxKeys: 4,
-		before: []call{{take, "a", 0, 9}, {take, "a", 274_877, 7}},
+		before: []call{{take, "a", 0, 9}, {take, "a", 274_876, 7}},
 		threads: [][]call{
-			{{reserve, "a", 274_877, 5}, {cancel, "a", 274_877, 0}, {take, "a", 274_877, 2}},
-			{{peek, "a", 274_877, 0}, {take, "a", 274_877, 2}},
+			{{reserve, "a", 274_876, 5}, {cancel, "a", 274_876, 0}, {take, "a", 274_876, 2}},
+			{{peek, "a", 274_876, 0}, {take, "a", 274_876, 2}},
 		},
 	},
 	{
@@ -102,26 +102,26 @@ var onReservations = []scenario{
 	},
 	{
 		name: "cancelled or moved", maxKeys: 2, moves: true, undone: true,
-		before: []call{{take, "a", 0, 10}, {take, "a", 274_876, 9}},
+		before: []call{{take, "a", 0, 10}, {take, "a", 274_875, 9}},
 		threads: [][]call{
-			{{reserve, "a", 274_876, 2}, {cancel, "a", 274_876, 0}},
-			{{reserve, "a", 274_877, 4}, {take, "a", 274_885, 3}},
+			{{reserve, "a", 274_875, 2}, {cancel, "a", 274_875, 0}},
+			{{reserve, "a", 274_876, 4}, {take, "a", 274_884, 3}},
 		},
 	},
 	{
 		name: "cancelled or moved, and taken", maxKeys: 2, moves: true, undone: true,
-		before: []call{{take, "a", 0, 10}, {take, "a", 274_876, 5}},
+		before: []call{{take, "a", 0, 10}, {take, "a", 274_875, 5}},
 		threads: [][]call{
-			{{reserve, "a", 274_876, 2}, {cancel, "a", 274_876, 0}, {take, "a", 274_876, 5}},
-			{{take, "a", 274_880, 4}},
+			{{reserve, "a", 274_875, 2}, {cancel, "a", 274_875, 0}, {take, "a", 274_875, 5}},
+			{{take, "a", 274_879, 4}},
 		},
 	},
 	{
 		name: "cancelled after it has moved", maxKeys: 2, moves: true, undone: true,
-		before: []call{{take, "a", 0, 10}, {take, "a", 274_876, 10}},
+		before: []call{{take, "a", 0, 10}, {take, "a", 274_875, 10}},
 		threads: [][]call{
-			{{reserve, "a", 274_877, 4}, {cancel, "a", 274_877, 0}, {take, "a", 274_879, 1}},
-			{{take, "a", 274_880, 1}},
+			{{reserve, "a", 274_876, 4}, {cancel, "a", 274_876, 0}, {take, "a", 274_878, 1}},
+			{{take, "a", 274_879, 1}},
 		},
 	},
 	{
@@ -257,18 +257,18 @@ var onSettlements = []scenario{
 	},
 	{
 		name: "settled for less or moved", maxKeys: 2,
-		before: []call{{take, "a", 0, 10}, {reserve, "a", 274_876, 9}},
+		before: []call{{take, "a", 0, 10}, {reserve, "a", 274_875, 9}},
 		threads: [][]call{
-			{{settle, "a", 274_878, 4}, {take, "a", 274_878, 1}},
-			{{take, "a", 274_878, 3}},
+			{{settle, "a", 274_877, 4}, {take, "a", 274_877, 1}},
+			{{take, "a", 274_877, 3}},
 		},
 	},
 	{
 		name: "settled after it has moved", maxKeys: 2,
-		before: []call{{take, "a", 0, 9}, {reserve, "a", 274_876, 9}},
+		before: []call{{take, "a", 0, 9}, {reserve, "a", 274_875, 9}},
 		threads: [][]call{
-			{{settle, "a", 274_878, 12}, {take, "a", 274_878, 1}},
-			{{reserve, "a", 274_878, 9}, {settle, "a", 274_878, 2}},
+			{{settle, "a", 274_877, 12}, {take, "a", 274_877, 1}},
+			{{reserve, "a", 274_877, 9}, {settle, "a", 274_877, 2}},
 		},
 	},
 }

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/lru"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -167,7 +168,7 @@ func (b *Bucket) enter(m *layout, t uint64) *layout {
 // fill makes the first cell of the bucket, a full one at t, unless it has one. If m has ended since
 // it was loaded, the bucket has one, which SetLimit has made.
 func (b *Bucket) fill(m *layout, t uint64) {
-	c := new(cell)
+	c := lru.New[cell](m.owner)
 	c.first(m, balance{time: m.supply.at(t)}, t)
 	b.cell.CompareAndSwap(nil, c)
 }
@@ -186,7 +187,7 @@ func (b *Bucket) shared() *limits        { return &b.limits }
 func (b *Bucket) now() uint64            { return b.clock.read() }
 
 func (b *Bucket) replace(old *cell, m *layout, base, word uint64) *cell {
-	next := new(cell).init(m, base, word)
+	next := lru.New[cell](m.owner).init(m, base, word)
 	if !b.cell.CompareAndSwap(old, next) {
 		return nil
 	}
@@ -199,7 +200,7 @@ func (b *Bucket) insert(m *layout, t uint64, want request) (o result, done bool,
 		return result{Decision: m.fullDecision(cost), delay: tb.Never}, true, nil
 	}
 	next, o := want.decide(m, balance{time: m.supply.at(t)}, t)
-	c := new(cell)
+	c := lru.New[cell](m.owner)
 	if o.receipt = c.first(m, next, t); !b.cell.CompareAndSwap(nil, c) {
 		return result{}, false, nil
 	}

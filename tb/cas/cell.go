@@ -4,26 +4,45 @@ import (
 	"math"
 	"sync/atomic"
 
+	"github.com/seed-181794aa/ratelimit/lru"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // blockBits is the width of a block, in which bases are counted. S is below 2⁸⁴, so a number of
-// blocks fits one word. A block is at most 2⁻¹² of the units that a delta holds.
-const blockBits = 20
+// blocks has 63 bits. A block is at most 2⁻¹¹ of the units that a delta holds.
+const blockBits = 21
+
+// ownedBit is set in the base of a cell that has an owner other than 0.
+const ownedBit = uint64(1) << 63
 
 // cell is the state of a bucket at one base, under one limit. The package documentation explains
-// the word. Base and owner are immutable.
+// the word. The owner of the layout that the base and the word are of is the tag of the cell. So a
+// cell takes 16 bytes as long as its limit has not changed, and it is not of another tier than the
+// first. Base and owner are immutable.
 type cell struct {
-	word  atomic.Uint64
-	base  uint64 // in blocks
-	owner uint64 // of the layout that the base and the word are of
+	word atomic.Uint64
+	base uint64 // in blocks, and ownedBit
 }
 
-// init sets up a cell of m that no other goroutine has yet.
+// init sets up a cell of m that no other goroutine has yet. The tag of the cell is the owner of m.
 func (c *cell) init(m *layout, base, word uint64) *cell {
-	c.base, c.owner = base, m.owner
+	c.base = base
+	if m.owner != 0 {
+		c.base |= ownedBit
+	}
 	c.word.Store(word)
 	return c
+}
+
+// isOwned reports whether the owner of c is not 0. Only then it has a tag.
+func (c *cell) isOwned() bool { return int64(c.base) < 0 }
+
+// owner returns the owner of the layout of c.
+func (c *cell) owner() uint64 {
+	if c.isOwned() {
+		return lru.TagOf(c)
+	}
+	return 0
 }
 
 // first sets up c as the first cell of a bucket, with the balance b that a call at t has left. It
@@ -43,13 +62,20 @@ func (c *cell) seal() {
 }
 
 // tier returns the tier of the layout of c.
-func (c *cell) tier() int { return tierOf(c.owner) }
+func (c *cell) tier() int { return tierOf(c.owner()) }
 
 // owns reports whether c has this layout.
-func (m *layout) owns(c *cell) bool { return c.owner == m.owner }
+func (m *layout) owns(c *cell) bool {
+	if c.isOwned() { // owner, inlined by hand
+		return m.owner == lru.TagOf(c)
+	}
+	return m.owner == 0
+}
 
 // startOf returns the supply at a base, and blockOf the last base that is not after x.
-func startOf(base uint64) wide { return wide{base >> (64 - blockBits), base << blockBits} }
+func startOf(base uint64) wide {
+	return wide{base &^ ownedBit >> (64 - blockBits), base << blockBits}
+}
 
 func blockOf(x wide) uint64 { return x.hi<<(64-blockBits) | x.lo>>blockBits }
 

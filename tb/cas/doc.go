@@ -15,9 +15,9 @@
 //	max(0, deficit − (S(t) − s))
 //
 // S is one integer function and its differences telescope, so nothing is ever rounded away. The
-// base is a value of S too: about the bucket's time when its cell was made. A cell is the word, and
-// beside it the base and the owner, which never change. The bucket will be full when base + delta +
-// deficit units are supplied. A refill does not change that sum.
+// base is a value of S too: about the bucket's time when its cell was made. A cell is the word and,
+// beside it, the base, and the owner if it is not 0. These never change. The bucket will be full
+// when base + delta + deficit units are supplied. A refill does not change that sum.
 //
 // A bucket in debt is empty at its slot, and its own time is that slot, which is still ahead. The
 // word holds a delta of one unit before the slot, and a deficit of the capacity and one unit. No
@@ -52,8 +52,8 @@
 //
 // # Memory and eviction
 //
-// A key takes about 105 bytes and the bytes of its text. The limiter keeps a copy of the key and
-// does not bound its length.
+// A key takes about 90 bytes and the bytes of its text, and up to 16 more once its limit has
+// changed, or in a tier. The limiter keeps a copy of the key and does not bound its length.
 //
 // The order of eviction ranks buckets by the stamps that it last read. The stamp of a bucket that
 // was used since is stale, and an insert into a full table corrects it when it comes first. The

@@ -92,7 +92,7 @@ func (m *layout) since(i int, tokens int64, t uint64) (int64, uint64) {
 // eraOf returns the index of the era of c, which has ended, or -1 if it is forgotten.
 func (m *layout) eraOf(c *cell) int {
 	first := m.eras[0].owner >> tierBits
-	return int(max(int64(c.owner>>tierBits-first), -1))
+	return int(max(int64(c.owner()>>tierBits-first), -1))
 }
 
 // balanceSince returns the balance in m of a cell of m or of an era before m.

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
+
+	"github.com/seed-181794aa/ratelimit/lru"
 )
 
 // FuzzInherit changes the capacity twice. It compares the state that a bucket has after each change
@@ -76,7 +78,7 @@ func anyCell(m *layout, own, word uint64, kind byte) *cell {
 	if kind&8 > 0 {
 		w |= sealBit
 	}
-	return new(cell).init(m, blockOf(m.supply.at(own)), w)
+	return lru.New[cell](m.owner).init(m, blockOf(m.supply.at(own)), w)
 }
 
 // exactState is the state of a bucket in integers of any size: its own time in units of supply, and

@@ -36,6 +36,7 @@ type layout struct {
 	scaleRecip  uint64 // just above 2⁶³/scale, to divide by scale
 	deficitBits uint8  // width of the deficit
 	deficitMask uint64
+	mostDelta   uint64 // that a word can hold
 	end         uint64 // last instant that the clock can reach
 
 	owner uint64    // the tier and, above tierBits, the number of the era
@@ -67,6 +68,7 @@ func newLayout(l tb.Limit) layout {
 	// need one bit more than the capacity.
 	m.deficitBits = uint8(bits.Len64(2*m.capacity - 1))
 	m.deficitMask = 1<<m.deficitBits - 1
+	m.mostDelta = 1<<(63-m.deficitBits) - 1
 	m.end = endOf(firstInstant(l))
 	return m
 }
@@ -99,9 +101,9 @@ func (m *layout) unpack(word uint64) (delta, deficit uint64) {
 }
 
 // fits reports whether a word can hold delta.
-func (m *layout) fits(delta uint64) bool { return delta>>(63-m.deficitBits&63) == 0 }
+func (m *layout) fits(delta uint64) bool { return delta <= m.mostDelta }
 
-func isSealed(word uint64) bool { return word >= sealBit }
+func isSealed(word uint64) bool { return int64(word) < 0 }
 
 // checkCost returns tb.ErrInvalidCost unless cost is positive and finite.
 func checkCost(cost float64) error {

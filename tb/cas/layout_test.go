@@ -146,8 +146,8 @@ func TestDecimalCostsAreExact(t *testing.T) {
 }
 
 func TestLayout(t *testing.T) {
-	if size := unsafe.Sizeof(cell{}); size != 24 {
-		t.Errorf("a cell takes %d bytes, want 24", size)
+	if size := unsafe.Sizeof(cell{}); size != 16 {
+		t.Errorf("a cell takes %d bytes, want 16", size)
 	}
 	if evicted != math.MaxUint64 {
 		t.Errorf("evicted is %x, want the largest word", evicted)

@@ -264,7 +264,7 @@ func (p place[K]) shared() *limits { return &p.limits }
 func (p place[K]) now() uint64     { return p.clock.read() }
 
 func (p place[K]) replace(old *cell, m *layout, base, word uint64) *cell {
-	return p.table.Replace(p.key, old, func(next *cell) { next.init(m, base, word) })
+	return p.table.Replace(p.key, old, m.owner, func(next *cell) { next.init(m, base, word) })
 }
 
 // insert decides a call on a key that is not in the table.
@@ -278,7 +278,7 @@ func (p place[K]) insert(m *layout, t uint64, want request) (o result, done bool
 	}
 	base := m.baseOf(next, t)
 	word, full := m.wordOf(base, next), m.fullAt(next)
-	c, until, inserted := p.table.Insert(p.key, t, t-min(t, idleTime), func(c *cell) uint64 {
+	set := func(c *cell) uint64 {
 		if start := p.evictor.earliest; start > t {
 			next, o = want.decide(m, balance{time: m.supply.at(start)}, t)
 			word = c.first(m, next, t).after
@@ -286,7 +286,8 @@ func (p place[K]) insert(m *layout, t uint64, want request) (o result, done bool
 		}
 		c.init(m, base, word)
 		return full
-	})
+	}
+	c, until, inserted := p.table.Insert(p.key, t, t-min(t, idleTime), m.owner, set)
 	switch inserted {
 	case lru.Found:
 		return result{}, false, nil

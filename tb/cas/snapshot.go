@@ -116,7 +116,7 @@ func (l *Limiter[K]) restore(t uint64, key K, state tb.State) {
 		if b.deficit > m.capacity && l.limits.owe(m, b.missing(m.supply.at(t))) {
 			continue
 		}
-		_, _, result := l.table.Insert(key, t, 0, func(c *cell) uint64 {
+		_, _, result := l.table.Insert(key, t, 0, m.owner, func(c *cell) uint64 {
 			c.first(m, b, t)
 			return m.fullAt(b)
 		})

@@ -109,7 +109,7 @@ func (l *shared) remember(m *layout, key string, w sight, cost uint64) {
 		}
 		if old == nil {
 			now := uint64(w.received)
-			_, _, outcome := l.denials.Insert(key, now, now, func(v *denial) uint64 {
+			_, _, outcome := l.denials.Insert(key, now, now, 0, func(v *denial) uint64 {
 				set(v)
 				return uint64(until)
 			})
@@ -119,7 +119,7 @@ func (l *shared) remember(m *layout, key string, w sight, cost uint64) {
 			continue
 		}
 		old.replaced.Store(true)
-		if l.denials.Replace(key, old, set) != nil {
+		if l.denials.Replace(key, old, 0, set) != nil {
 			return
 		}
 	}
