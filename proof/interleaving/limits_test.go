@@ -171,6 +171,14 @@ var onLimits = []scenario{
 		},
 	},
 	{
+		name: "two limits and a grant between them", maxKeys: 4, undone: true, small: true,
+		before: []call{{take, "a", 0, 9}},
+		threads: [][]call{
+			{{setLimit, "", 2, large}, {take, "a", 2, 1}},
+			{{setLimit, "", 1, fast}, {take, "a", 4, 3}},
+		},
+	},
+	{
 		name: "there and back", maxKeys: 4, undone: true, medium: true,
 		before: []call{{take, "a", 0, 4}},
 		threads: [][]call{

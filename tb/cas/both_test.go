@@ -663,6 +663,28 @@ func TestRestoreOfABucketFromLongBeforeAChange(t *testing.T) {
 	})
 }
 
+// While one limit lasts, the rate may supply more than any estimate, and pay the deepest debt.
+func TestDeepestDebtIsPaidDuringOneLimit(t *testing.T) {
+	now := time.Unix(1e6, 0)
+	limit := tb.Limit{Capacity: tb.MaxCapacity, Tokens: 1, Per: time.Nanosecond}
+	onBoth(t, &now, []tb.Limit{limit}, nil, func(t *testing.T, l both) {
+		err := l.Restore(maps.All(map[string]tb.State{"a": {Tokens: -1 << 32, At: now}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []float64{-1 << 32, 5e9 - 1<<32, tb.MaxCapacity - 3} {
+			limit.Capacity = tb.MaxCapacity - 1 - i
+			if err := l.SetLimit(limit); err != nil {
+				t.Fatal(err)
+			}
+			if got := tokensOf(t, l, "a"); got != want {
+				t.Errorf("after %d changes: %v tokens, want %v", i, got, want)
+			}
+			now = now.Add(5 * time.Second)
+		}
+	})
+}
+
 // A new bucket starts when an evicted one was full, although the reading is older. Cancel of its
 // first charge gives back all of it.
 func TestCancelAfterAnEviction(t *testing.T) {

@@ -65,7 +65,7 @@ func (m *layout) alone(t uint64) run {
 // the deepest debt and ahead of the end of its era by grace.
 func (m *layout) fills(oldest *layout, owed uint64) bool {
 	ahead, _ := oldest.supply.rate.times(grace)
-	debt := int64(owed + m.microsUpTo(ahead.lo))
+	debt := int64(owed + oldest.microsUpTo(ahead.lo))
 	tokens, _ := m.since(0, -debt, oldest.until+grace)
 	return tokens >= m.full()
 }

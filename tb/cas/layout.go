@@ -149,9 +149,10 @@ func (m *layout) tokensIn(units uint64) int {
 // micros returns units in millionths of a token.
 func (m *layout) micros(units uint64) uint64 { return units * (maxScale / m.scale) }
 
-// microsUpTo returns units in millionths of a token, at most unit.MostSettled of them.
+// microsUpTo returns units in millionths of a token, at most more than the deepest debt and a
+// capacity.
 func (m *layout) microsUpTo(units uint64) uint64 {
-	return m.micros(min(units, unit.MostSettled/maxScale*m.scale))
+	return m.micros(min(units, 2*deepestDebt*m.scale))
 }
 
 // full returns the capacity in millionths of a token.

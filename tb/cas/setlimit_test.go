@@ -245,6 +245,15 @@ func TestChangesForgetNoDebtAndNoFuture(t *testing.T) {
 			}
 			return err
 		}, -10 - 30*1000 + 300},
+		{"in debt ahead of the clock in large units", tb.MaxCapacity, 1000, 1, time.Second,
+			func(f *fixture) error {
+				_, err := f.AllowAt(future, "a", tb.MaxCapacity)
+				charge, _ := f.Charge("a", 10)
+				charge.MayWait(tb.Never)
+				_, err2 := charge.Take(future)
+				small := tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second}
+				return cmp.Or(err, err2, f.SetLimit(small))
+			}, -10 - 30*1000 + 300},
 		{"settled after a reset", 1000, 1, 1, 5 * time.Second, func(f *fixture) error {
 			r, err := f.Reserve(f.t.Context(), "a", 1)
 			f.Reset("a")
@@ -256,7 +265,7 @@ func TestChangesForgetNoDebtAndNoFuture(t *testing.T) {
 		if err := cmp.Or(f.SetLimit(limit), c.use(f)); err != nil {
 			t.Fatal(err)
 		}
-		limit.Tokens = c.after
+		limit.Capacity, limit.Tokens = f.Limit().Capacity, c.after
 		for i := range 300 {
 			limit.Per = time.Second + time.Duration(i)
 			if err := f.SetLimit(limit); err != nil {

@@ -46,7 +46,7 @@ func (s *state) present() *state {
 	for l = l.next; l.next != nil; l = l.next {
 		tokens = min(tokens, l.micros(l.capacity))
 		if end := l.next.begin; since <= end {
-			gain := l.supply(end).minus(l.supplyFrom(since)).clamp(mostSettled / millionths * l.scale)
+			gain := l.supply(end).minus(l.supplyFrom(since)).clamp(2 * deepestDebt * l.scale)
 			tokens = min(tokens+l.micros(gain), l.micros(l.capacity))
 			since = end
 		}
