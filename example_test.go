@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit"
@@ -185,4 +186,27 @@ func ExampleWithClock() {
 	// Output:
 	// false 10s
 	// true
+}
+
+// A clock that a ticker sets costs a call less than a reading of the time. RetryAfter then counts
+// from the last tick, so a caller that sleeps for it may be refused once more, for less than a
+// tick. A caller that has read the time needs no such clock: AllowAt takes its reading.
+func ExampleWithClock_coarse() {
+	var last atomic.Pointer[time.Time]
+	tick := func() {
+		now := time.Now()
+		last.Store(&now)
+	}
+	tick()
+	go func() { // as long as the program runs
+		for range time.Tick(time.Millisecond) {
+			tick()
+		}
+	}()
+	clock := func() time.Time { return *last.Load() }
+	limiter := ratelimit.NewTokenBucket(10, 1, ratelimit.WithClock(clock))
+
+	d, _ := limiter.Allow(ctx, "a")
+	fmt.Println(d.Allowed, d.Remaining)
+	// Output: true 9
 }

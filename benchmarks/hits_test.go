@@ -1,6 +1,9 @@
 package benchmarks
 
 import (
+	"context"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,6 +29,7 @@ func BenchmarkHits(b *testing.B) {
 		{"floor", newFloor, nil},
 		{"cas", newCAS, nil},
 		{"cas-at", newCASAt, several},
+		{"cas-coarse", newCASCoarse, several},
 		{"mutex", newMutex, several},
 	}, suites)
 }
@@ -36,3 +40,24 @@ func newCASAt(limit tb.Limit, maxKeys int) func(string) bool {
 	now := time.Now()
 	return func(key string) bool { d, err := l.AllowAt(now, key, 1); return err == nil && d.Allowed }
 }
+
+// newCASCoarse returns cas with a clock that is set each millisecond.
+func newCASCoarse(limit tb.Limit, maxKeys int) func(string) bool {
+	clock := tb.WithClock(func() time.Time { return *coarse().Load() })
+	l := must(cas.New[string](limit, tb.WithMaxKeys(maxKeys), clock))
+	ctx := context.Background()
+	return func(key string) bool { d, err := l.Allow(ctx, key); return err == nil && d.Allowed }
+}
+
+// coarse returns the time of the last tick.
+var coarse = sync.OnceValue(func() *atomic.Pointer[time.Time] {
+	last, now := new(atomic.Pointer[time.Time]), time.Now()
+	last.Store(&now)
+	go func() {
+		for range time.Tick(time.Millisecond) {
+			now := time.Now()
+			last.Store(&now)
+		}
+	}()
+	return last
+})

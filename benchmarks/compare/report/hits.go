@@ -10,8 +10,10 @@ var hits = []struct {
 }{
 	{"grant, one key", "cas", "grant 1 1", 1.1},
 	{"grant, one key, caller's time", "cas-at", "grant 1 1", 0},
+	{"grant, one key, coarse clock", "cas-coarse", "grant 1 1", 0},
 	{"refuse, one key", "cas", "refuse 1 1", 1.22},
 	{"refuse, one key, caller's time", "cas-at", "refuse 1 1", 0},
+	{"refuse, one key, coarse clock", "cas-coarse", "refuse 1 1", 0},
 	{"refuse, one key, 64 goroutines", "cas", "refuse 1 64", 1.22},
 	{"grant, 1,000 keys, 64 goroutines", "cas", "grant 1k 64", 1.15},
 	{"grant, 100,000 keys", "cas", "grant 100k 1", 1.12},
