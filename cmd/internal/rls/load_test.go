@@ -7,11 +7,11 @@ import (
 	"sync/atomic"
 	"testing"
 
-	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	xds "github.com/envoyproxy/go-control-plane/ratelimit/config/ratelimit/v3"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit/xdstest"
 )
 
 // changes is how many changes a service meets under load.
@@ -56,12 +56,13 @@ func load(call func()) (again, stop func()) {
 // changes between two that grant always grants.
 func TestChangesOfXDSUnderLoad(t *testing.T) {
 	const granted = 1000
-	c := newControl(t, insecure.NewCredentials())
-	r := run(t, "", "--xds", c.address)
+	c := xdstest.NewControl(t, insecure.NewCredentials())
+	r := run(t, "", "--xds", c.Address)
 	client := ratelimit.NewRateLimitServiceClient(dial(t, r.address))
 	send := func(version int) {
 		t.Helper()
-		config, err := anypb.New(&xds.RateLimitConfig{
+		text := fmt.Sprint(version)
+		asked := c.Send(t, text, &xds.RateLimitConfig{
 			Name: "limits", Domain: "d", Descriptors: []*xds.RateLimitDescriptor{
 				{Key: "none", RateLimit: yearlyPolicy(0)},
 				{Key: "any", RateLimit: &xds.RateLimitPolicy{Unlimited: true}},
@@ -69,18 +70,11 @@ func TestChangesOfXDSUnderLoad(t *testing.T) {
 				{Key: "other", RateLimit: yearlyPolicy(1_000_000_000 - uint32(version%2))},
 			},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		text := fmt.Sprint(version)
-		c.answers <- &discovery.DiscoveryResponse{
-			VersionInfo: text, Nonce: text, Resources: []*anypb.Any{config},
-		}
-		if asked := <-c.asked; asked.GetVersionInfo() != text || asked.GetErrorDetail() != nil {
+		if asked.GetVersionInfo() != text || asked.GetErrorDetail() != nil {
 			t.Errorf("version %d: %v", version, asked)
 		}
 	}
-	<-c.asked
+	<-c.Asked
 	send(0)
 	var wrong, same, decisions atomic.Int64
 	const ok = ratelimit.RateLimitResponse_OK

@@ -14,87 +14,23 @@ import (
 
 	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	xds "github.com/envoyproxy/go-control-plane/ratelimit/config/ratelimit/v3"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/rls/config"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit/xdstest"
 )
 
-// control is a server of xDS with one client.
-type control struct {
-	discovery.UnimplementedAggregatedDiscoveryServiceServer
-	asked   chan *discovery.DiscoveryRequest
-	answers chan *discovery.DiscoveryResponse
-	address string
-}
-
-func newControl(t *testing.T, secure credentials.TransportCredentials) *control {
-	t.Helper()
-	l, err := net.Listen("tcp", "localhost:0")
-	if err != nil {
-		t.Fatal(err)
+// of returns a domain with a limit for each value of k.
+func of(version string, limit *xds.RateLimitPolicy) *xds.RateLimitConfig {
+	return &xds.RateLimitConfig{
+		Name: "of " + version, Domain: "d",
+		Descriptors: []*xds.RateLimitDescriptor{{Key: "k", RateLimit: limit}},
 	}
-	c := &control{
-		asked:   make(chan *discovery.DiscoveryRequest, 9),
-		answers: make(chan *discovery.DiscoveryResponse), address: l.Addr().String(),
-	}
-	s := grpc.NewServer(grpc.Creds(secure))
-	discovery.RegisterAggregatedDiscoveryServiceServer(s, c)
-	go s.Serve(l)
-	t.Cleanup(s.Stop)
-	return c
-}
-
-func (c *control) StreamAggregatedResources(
-	stream discovery.AggregatedDiscoveryService_StreamAggregatedResourcesServer,
-) error {
-	for {
-		asked, err := stream.Recv()
-		if err != nil {
-			return err
-		}
-		c.asked <- proto.CloneOf(asked)
-		select {
-		case <-stream.Context().Done():
-			return nil
-		case answer, ok := <-c.answers:
-			if !ok {
-				return errors.New("the server ends")
-			}
-			if err := stream.Send(answer); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// send sends a domain with a limit for each value of k, and returns the answer of the client.
-func (c *control) send(t *testing.T, version string, limits ...*xds.RateLimitPolicy) (
-	asked *discovery.DiscoveryRequest,
-) {
-	t.Helper()
-	answer := &discovery.DiscoveryResponse{VersionInfo: version, Nonce: "n" + version}
-	for _, limit := range limits {
-		r, err := anypb.New(&xds.RateLimitConfig{
-			Name: "of " + version, Domain: "d",
-			Descriptors: []*xds.RateLimitDescriptor{{Key: "k", RateLimit: limit}},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer.Resources = append(answer.Resources, r)
-	}
-	c.answers <- answer
-	if asked = <-c.asked; asked.GetResponseNonce() != answer.GetNonce() {
-		t.Errorf("the nonce is %q, want %q", asked.GetResponseNonce(), answer.GetNonce())
-	}
-	return asked
 }
 
 func yearlyPolicy(n uint32) *xds.RateLimitPolicy {
@@ -104,13 +40,13 @@ func yearlyPolicy(n uint32) *xds.RateLimitPolicy {
 // The limits come from the second server, because the first does not answer. One that is not
 // accepted changes nothing, and the server learns why.
 func TestXDS(t *testing.T) {
-	c := newControl(t, insecure.NewCredentials())
+	c := xdstest.NewControl(t, insecure.NewCredentials())
 	none, err := net.Listen("tcp", "localhost:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	none.Close()
-	r := run(t, "", "--xds", none.Addr().String()+","+c.address, "--xds-node=me",
+	r := run(t, "", "--xds", none.Addr().String()+","+c.Address, "--xds-node=me",
 		"--upstream-metrics")
 	conn := dial(t, r.address)
 	health := func(want grpc_health_v1.HealthCheckResponse_ServingStatus) {
@@ -135,28 +71,28 @@ func TestXDS(t *testing.T) {
 			t.Errorf("before the first configuration: no %s in\n%s", want, metrics)
 		}
 	}
-	first := <-c.asked
+	first := <-c.Asked
 	if first.GetNode().GetId() != "me" || first.GetTypeUrl() != configType {
 		t.Error(first)
 	}
-	got := c.send(t, "1", yearlyPolicy(1))
+	got := c.Send(t, "1", of("1", yearlyPolicy(1)))
 	if got.GetVersionInfo() != "1" || got.GetErrorDetail() != nil {
 		t.Error(got)
 	}
 	health(grpc_health_v1.HealthCheckResponse_SERVING)
 	expect(t, "the first", []string{query(t, conn), query(t, conn)}, "OK OK:0", "OVER OVER:0")
-	got = c.send(t, "2", yearlyPolicy(1), &xds.RateLimitPolicy{RequestsPerUnit: 1})
+	got = c.Send(t, "2", of("2", yearlyPolicy(1)), of("2", &xds.RateLimitPolicy{RequestsPerUnit: 1}))
 	if got.GetVersionInfo() != "1" || !strings.Contains(got.GetErrorDetail().GetMessage(), "of 2:") {
 		t.Error(got)
 	}
 	expect(t, "after an error", []string{query(t, conn)}, "OVER OVER:0")
-	if got := c.send(t, "3", yearlyPolicy(3)); got.GetVersionInfo() != "3" {
+	if got := c.Send(t, "3", of("3", yearlyPolicy(3))); got.GetVersionInfo() != "3" {
 		t.Error(got)
 	}
 	expect(t, "the same bucket", []string{query(t, conn)}, "OVER OVER:0")
-	c.send(t, "4")
+	c.Send(t, "4")
 	expect(t, "no limits", []string{query(t, conn)}, "OK OK:-")
-	close(c.answers)
+	close(c.Answers)
 	r.Log.Until(t, "the configuration stays as it is")
 	expect(t, "the server is gone", []string{query(t, conn)}, "OK OK:-")
 }
@@ -247,17 +183,17 @@ func TestXDSWithTLS(t *testing.T) {
 	authority := testkit.NewCertificate("authority", nil)
 	clients := x509.NewCertPool()
 	clients.AddCert(authority.Certificate)
-	c := newControl(t, credentials.NewTLS(&tls.Config{
+	c := xdstest.NewControl(t, credentials.NewTLS(&tls.Config{
 		Certificates: []tls.Certificate{testkit.NewCertificate("localhost", authority).Pair()},
 		ClientCAs:    clients, ClientAuth: tls.RequireAndVerifyClientCert,
 	}))
-	_, port, _ := net.SplitHostPort(c.address)
+	_, port, _ := net.SplitHostPort(c.Address)
 	own := testkit.NewCertificate("client", authority)
 	r := run(t, "", "--xds", "localhost:"+port, "--xds-tls",
 		"--xds-ca", testkit.File(t, "ca", authority.PEM),
 		"--xds-cert", testkit.File(t, "cert", own.PEM), "--xds-key", testkit.File(t, "key", own.Key))
-	<-c.asked
-	c.send(t, "1", yearlyPolicy(1))
+	<-c.Asked
+	c.Send(t, "1", of("1", yearlyPolicy(1)))
 	expect(t, "answers", []string{query(t, dial(t, r.address))}, "OK OK:0")
 }
 
