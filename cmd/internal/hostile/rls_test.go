@@ -22,20 +22,23 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
 )
 
-// startRLS starts tb-rls with a configuration file.
-func startRLS(t *testing.T, file string, flags ...string) *process {
+// startRLS starts tb-rls on free ports.
+func startRLS(t *testing.T, flags ...string) *process {
 	t.Helper()
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	p, stdout := launch(t, log, "tb-rls", append([]string{"--config=" + file,
-		"--listen=127.0.0.1:0", "--admin=127.0.0.1:0"}, flags...)...)
+	p, stdout := launch(t, log, "tb-rls", append([]string{"--listen=127.0.0.1:0",
+		"--admin=127.0.0.1:0"}, flags...)...)
 	banner := bufio.NewScanner(stdout)
 	for banner.Scan() && !strings.HasPrefix(banner.Text(), "Ctrl-C") {
 		if rest, ok := strings.CutPrefix(banner.Text(), "Listening on "); ok {
 			p.proxy, _, _ = strings.Cut(rest, ": ")
+		}
+		if _, rest, ok := strings.Cut(banner.Text(), "metrics: http://"); ok {
+			p.admin, _, _ = strings.Cut(rest, "/")
 		}
 	}
 	if p.proxy == "" {
@@ -93,7 +96,7 @@ func TestRLSUnderLoad(t *testing.T) {
 			" requests_per_unit: %d, burst: %d}}", yearly, burst)
 	}
 	file := testkit.File(t, "d.yaml", text(1))
-	p := startRLS(t, file, "--shutdown-delay=100ms")
+	p := startRLS(t, "--config="+file, "--shutdown-delay=100ms")
 	e := &envoys{address: p.proxy}
 	for range 8 {
 		e.group.Go(func() { e.run(t) })

@@ -67,7 +67,7 @@ type connectionFlags struct {
 	TLSCert     string `name:"tls-cert" placeholder:"FILE" help:"${rls_cert}"`
 	TLSKey      string `name:"tls-key" placeholder:"FILE" help:"${rls_key}"`
 	TLSClientCA string `name:"tls-client-ca" placeholder:"FILE" help:"${rls_client_ca}"`
-	MaxStreams  uint32 `default:"1000" help:"${rls_streams}"`
+	MaxStreams  uint32 `default:"1024" help:"${rls_streams}"`
 
 	KeepaliveTime    time.Duration `default:"1m" help:"${rls_keepalive}"`
 	KeepaliveTimeout time.Duration `default:"20s" help:"${rls_keepalive_timeout}"`
@@ -79,7 +79,7 @@ type connectionFlags struct {
 
 type processFlags struct {
 	Admin           string        `default:"127.0.0.1:6070" help:"${rls_admin}"`
-	Delay           time.Duration `name:"shutdown-delay" default:"300ms" help:"${rls_delay}"`
+	Delay           time.Duration `name:"shutdown-delay" default:"2s" help:"${rls_delay}"`
 	Shutdown        time.Duration `name:"shutdown-timeout" default:"10s" help:"${rls_shutdown}"`
 	UpstreamMetrics bool          `help:"${rls_upstream}"`
 	LogFormat       string        `enum:"text,json" default:"text" help:"${rls_format}"`
