@@ -19,7 +19,8 @@ import (
 
 const dir = "../../../packaging/kubernetes"
 
-// manifests are the objects of a file, each decoded with all of its fields known.
+// manifests are the objects of a file, each decoded with all of its fields known. read requires one
+// of each kind but those that it names.
 type manifests struct {
 	config     core.ConfigMap
 	deployment apps.Deployment
@@ -29,7 +30,7 @@ type manifests struct {
 	network    networking.NetworkPolicy
 }
 
-func read(t *testing.T, name string) *manifests {
+func read(t *testing.T, name string, without ...string) *manifests {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {
@@ -40,6 +41,9 @@ func read(t *testing.T, name string) *manifests {
 		"ConfigMap": &m.config, "Deployment": &m.deployment, "Service": &m.service,
 		"PodDisruptionBudget": &m.disruption, "HorizontalPodAutoscaler": &m.scaler,
 		"NetworkPolicy": &m.network,
+	}
+	for _, kind := range without {
+		delete(kinds, kind)
 	}
 	kind := regexp.MustCompile(`(?m)^kind: (.*)$`)
 	for document := range strings.SplitSeq(string(text), "\n---\n") {
@@ -80,6 +84,19 @@ func TestKustomization(t *testing.T) {
 			image != k.Images[0].Name {
 			t.Errorf("%s: the image %q has no line in %v", name, image, k.Images)
 		}
+	}
+}
+
+// The names are what Envoy AI Gateway expects.
+func TestAIGateway(t *testing.T) {
+	const name = "envoy-ai-gateway-ratelimit"
+	m := read(t, "ai-gateway/rls.yaml", "ConfigMap", "PodDisruptionBudget", "HorizontalPodAutoscaler")
+	port := m.service.Spec.Ports[0]
+	c := m.deployment.Spec.Template.Spec.Containers[0]
+	if m.service.Name != name || m.service.Spec.Selector["app"] != name || port.Port != 8081 ||
+		m.deployment.Spec.Template.Labels["app"] != name || port.TargetPort.StrVal != c.Ports[0].Name ||
+		m.network.Spec.PodSelector.MatchLabels["app"] != name || c.Ports[0].ContainerPort != 8081 {
+		t.Errorf("%+v", m)
 	}
 }
 

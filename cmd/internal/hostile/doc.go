@@ -1,3 +1,3 @@
-// Package hostile tests the real binary of tb-proxy with hostile clients, under load, and with
-// faults around it.
+// Package hostile tests the real binaries of tb-proxy and tb-rls with hostile clients, under load,
+// with faults around them, and behind a real Envoy.
 package hostile

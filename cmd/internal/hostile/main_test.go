@@ -56,12 +56,18 @@ type process struct {
 // start starts tb-proxy on free ports. The flags may override where it listens.
 func start(t *testing.T, flags ...string) *process {
 	t.Helper()
+	return startWithLog(t, newLog(t), flags...)
+}
+
+// newLog returns a file for a log, which is open until the end of the test.
+func newLog(t *testing.T) *os.File {
+	t.Helper()
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer log.Close()
-	return startWithLog(t, log, flags...)
+	t.Cleanup(func() { log.Close() })
+	return log
 }
 
 // startWithLog starts tb-proxy with this standard error.
@@ -69,9 +75,8 @@ func startWithLog(t *testing.T, log *os.File, flags ...string) *process {
 	t.Helper()
 	p, stdout := launch(t, log, "tb-proxy", append([]string{"--shutdown-delay=0s",
 		"--listen=127.0.0.1:0", "--admin=127.0.0.1:0"}, flags...)...)
-	banner := bufio.NewScanner(stdout)
-	for banner.Scan() && !strings.HasPrefix(banner.Text(), "Ctrl-C") {
-		for _, word := range strings.Fields(banner.Text()) {
+	p.await(t, stdout, func(line string) {
+		for _, word := range strings.Fields(line) {
 			_, host, ok := strings.Cut(strings.TrimRight(word, ",."), "://")
 			host, path, _ := strings.Cut(host, "/")
 			switch {
@@ -82,22 +87,34 @@ func startWithLog(t *testing.T, log *os.File, flags ...string) *process {
 				p.admin = host
 			}
 		}
-	}
-	if p.proxy == "" {
-		text, _ := os.ReadFile(p.log)
-		t.Fatalf("tb-proxy %q did not start: %v\n%s", flags, p.wait(), text)
-	}
-	go io.Copy(io.Discard, stdout)
+	})
 	return p
 }
 
-// launch starts a program with this standard error, and returns its standard output.
+// await calls read with each line of the banner, and returns when the program listens.
+func (p *process) await(t *testing.T, stdout io.Reader, read func(line string)) {
+	t.Helper()
+	banner := bufio.NewScanner(stdout)
+	for banner.Scan() && !strings.HasPrefix(banner.Text(), "Ctrl-C") {
+		read(banner.Text())
+	}
+	if p.proxy == "" {
+		t.Fatalf("%q did not start: %v\n%s", p.Args, p.wait(), p.logged(t))
+	}
+	go io.Copy(io.Discard, stdout)
+}
+
+// launch starts a program with this standard error, and returns its standard output. A name stands
+// for one of the programs.
 func launch(
 	t *testing.T, log *os.File, program string, args ...string,
 ) (*process, io.Reader) {
 	t.Helper()
 	p := &process{log: log.Name()}
-	p.Cmd = exec.CommandContext(t.Context(), filepath.Join(programs, program), args...)
+	if !filepath.IsAbs(program) {
+		program = filepath.Join(programs, program)
+	}
+	p.Cmd = exec.CommandContext(t.Context(), program, args...)
 	p.Stderr = log
 	stdout, err := p.StdoutPipe()
 	if err == nil {

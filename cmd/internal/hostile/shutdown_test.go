@@ -4,10 +4,10 @@ import (
 	"bufio"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -160,9 +160,8 @@ func TestShutdownAnswersRequestsThatWait(t *testing.T) {
 		})
 	}
 	await(t, "the rest to wait", func() bool {
-		_, metrics := raw(t, p.admin, "GET /metrics HTTP/1.1\nHost: localhost\nConnection: close\n\n")
-		return gauge(metrics, `tb_waiting_requests{rule="r",set=""}`)+
-			gauge(metrics, `tb_requests_total{outcome="granted",rule="r",set=""}`) == 100
+		return metric(t, p, `tb_waiting_requests{rule="r",set=""}`)+
+			metric(t, p, `tb_requests_total{outcome="granted",rule="r",set=""}`) == 100
 	})
 	p.stop(t)
 	group.Wait()
@@ -171,11 +170,12 @@ func TestShutdownAnswersRequestsThatWait(t *testing.T) {
 	}
 }
 
-// gauge returns the value of a metric.
-func gauge(metrics, name string) int {
-	_, text, _ := strings.Cut(metrics, "\n"+name+" ")
-	text, _, _ = strings.Cut(text, "\n")
-	n, _ := strconv.Atoi(strings.TrimSpace(text))
+// metric returns the value of a metric.
+func metric(t *testing.T, p *process, name string) (n int) {
+	t.Helper()
+	_, text := raw(t, p.admin, "GET /metrics HTTP/1.1\nHost: localhost\nConnection: close\n\n")
+	_, text, _ = strings.Cut(text, "\n"+name+" ")
+	fmt.Sscan(text, &n)
 	return n
 }
 

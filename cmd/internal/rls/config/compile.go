@@ -65,8 +65,8 @@ func (c *compiler) addAll(parent *node, above []level, pathAbove string, all []d
 		case key == "":
 			c.fail("want a key")
 			continue
-		case strings.Contains(key, "*"):
-			c.fail("key %q: only values may have a *", key)
+		case value == "" && strings.HasSuffix(key, "*"): // elsewhere in a key it is a character
+			c.fail("key %q: want a value with the *", key)
 			continue
 		}
 		isPattern := strings.Contains(value, "*")

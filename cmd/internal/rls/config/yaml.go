@@ -119,9 +119,10 @@ func (c *compiler) parse(f File) *document {
 	return &d
 }
 
-// checkFields warns of the fields of a text that have no effect. Unknown ones are errors.
+// checkFields warns of the fields of a text that have no effect. Unknown ones are errors, unless
+// they are in what is overridden.
 func (c *compiler) checkFields(text string) {
-	hasEqual := false
+	hasEqual, before := false, len(c.errs)
 	for _, p := range problems(yaml.UnmarshalStrict([]byte(text), new(document))) {
 		c.line, p = cutLine(p)
 		unknown, equal := unknownField.FindStringSubmatch(p), equalField.FindStringSubmatch(p)
@@ -141,7 +142,7 @@ func (c *compiler) checkFields(text string) {
 		without, _ := yaml.Marshal(last)
 		again := compiler{file: c.file + " without what is overridden"}
 		again.checkFields(string(without))
-		c.errs = append(c.errs, again.errs...)
+		c.errs = append(c.errs[:before], again.errs...)
 	}
 }
 
