@@ -151,19 +151,22 @@ func (c *call) prepare(e *entry) error {
 	case c.isQuota(r):
 		e.role = quota
 	}
-	if r.isFixed() {
-		e.decision = tb.Decision{RetryAfter: tb.Never}
-		return nil
-	}
 	switch several := e.hits > 1 && !c.service.Weights; {
 	case e.hits == 0:
 		e.kind = look
 	case several && r.Debt == nil, r.Debt != nil && *r.Debt:
 		e.kind = report
-		c.reports++
+	}
+	if r.isFixed() {
+		e.decision = tb.Decision{RetryAfter: tb.Never}
+		return nil
+	}
+	if e.hits <= 1 && !r.buckets.asked.Load() {
+		r.buckets.asked.Store(true)
 	}
 	e.cost = costOf(max(e.hits, 1), r.Cost)
 	if e.kind == report { // a bucket never grants more than its burst, and would take nothing
+		c.reports++
 		e.cost = min(e.cost, float64(r.Limit.Capacity))
 	}
 	return r.buckets.charge(e)

@@ -69,19 +69,20 @@ func TestGateways(t *testing.T) {
 }
 
 // At a limit of 10 hits a second, a client is granted what the limit pays, however often it asks in
-// 8 s. A rule has one line in the log if several hits come on a key that is in debt by such hits,
-// unless the file says what they are.
+// 8 s. If nothing but several hits comes, a rule has one line in the log at the first refusal, unless
+// the file says what they are.
 func TestHitsOfAClient(t *testing.T) {
 	for _, c := range []struct {
 		forms      []string
 		hits       uint32
-		often      int // in a second
+		often      float64 // in a second
 		rest       string
 		weights    bool
 		few, many  int
 		linesOfLog int
 	}{
 		{weightForms, 5, 2, "", false, 16, 16, 0},
+		{weightForms, 5, 2.25, "", false, 9, 9, 1},
 		{weightForms, 5, 3, "", false, 3, 3, 1},
 		{weightForms, 5, 3, ", debt: true", false, 3, 3, 0},
 		{weightForms, 5, 3, ", debt: true", true, 3, 3, 0},
@@ -99,13 +100,15 @@ func TestHitsOfAClient(t *testing.T) {
 			tree := limit("a", "unit: second, requests_per_unit: 10"+c.rest)
 			s, now := newService(t, tree, func(s *Config) { s.Weights, s.Log = c.weights, log.Logger() })
 			granted := map[string]int{}
-			for range 8 * c.often {
+			for range int(8 * c.often) {
 				for _, key := range []string{"a=1", "a=2"} {
 					if pass(t, form, key, c.hits, s, s) {
 						granted[key]++
+					} else if c.linesOfLog > len(log.Lines) {
+						t.Errorf("%s, %+v: no line at the first refusal", form, c)
 					}
 				}
-				now.Advance(time.Second / time.Duration(c.often))
+				now.Advance(time.Duration(float64(time.Second) / c.often))
 				if err := s.SetConfig(parse(t, tree)); err != nil { // the log has no second line then
 					t.Fatal(err)
 				}

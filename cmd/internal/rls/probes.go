@@ -18,12 +18,15 @@ const upstreamName = "ratelimit"
 
 // probes returns the paths of envoyproxy/ratelimit by HTTP, which charts and scripts call.
 func (r *runner) probes() map[string]http.HandlerFunc {
-	return map[string]http.HandlerFunc{
+	all := map[string]http.HandlerFunc{
 		"GET /healthcheck": r.serveHealth,
 		"POST /json":       r.serveJSON,
-		"GET /json":        wantPOST,
 		"GET /rlconfig":    r.serveConfig,
 	}
+	for _, other := range []string{"GET", "PUT", "PATCH", "DELETE"} { // GET / is the live page
+		all[other+" /json"] = wantPOST
+	}
+	return all
 }
 
 // serveHealth answers 200 while the service takes requests, and 500 from the beginning of its stop.

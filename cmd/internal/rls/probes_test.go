@@ -74,6 +74,7 @@ func TestProbes(t *testing.T) {
 		{"POST", "/json", `{"descriptors": []}`, 400, "domain: want a name"},
 		{"POST", "/json", strings.Repeat(" ", maxMessage+1), 413, "too large"},
 		{"GET", "/json", "", 405, "want POST with a RateLimitRequest"},
+		{"PUT", "/json", ask, 405, "want POST with a RateLimitRequest"},
 		{"POST", "/json/", `{"descriptors": []}`, 400, "domain: want a name"},
 		{"GET", "/healthcheck/", "", 200, "OK"},
 	} {

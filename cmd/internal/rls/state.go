@@ -43,6 +43,7 @@ func (r *rule) isFixed() bool { return r.Limit == tb.Limit{} }
 type buckets struct {
 	tb.StoreLimiter
 	paid   atomic.Int64 // when no bucket is in debt any more, in Unix seconds
+	asked  atomic.Bool  // a hit or none came, as before a report
 	warned atomic.Bool  // that hits may be weights: see call.setReport
 }
 

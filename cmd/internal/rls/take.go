@@ -148,12 +148,14 @@ func (c *call) ask(e *entry) {
 
 // setReport sets the decision on a report. If its bucket lacked the hits, the rule refuses until
 // they are paid. It never grants more than a burst, of which a report takes no more. A rule has one
-// warning if the bucket was in debt before, and so has granted nothing since the call before.
+// warning: at the first debt if nothing but several hits has come, or if the bucket was in debt
+// before, and so has granted nothing since the call before.
 func (c *call) setReport(e *entry) {
 	r, delay := e.rule, e.charge.Delay()
 	lacks := float64(delay) / float64(r.Limit.Per) * float64(r.Limit.Tokens)
-	if r.Debt == nil && lacks >= e.cost+r.Cost && !r.buckets.warned.Swap(true) {
-		c.service.Log.Warn("several hits came on a key that is in debt by such calls", "domain", r.Domain,
+	if r.Debt == nil && (lacks >= e.cost+r.Cost || lacks > 0 && !r.buckets.asked.Load()) &&
+		!r.buckets.warned.Swap(true) {
+		c.service.Log.Warn("several hits came on a key that has not got them", "domain", r.Domain,
 			"rule", r.Path, "meaning", "they count as a report of what was used, also if the request"+
 				" is refused. If they are the weight of a request, set debt: false, or --hits weight for all"+
 				" rules. If they are reports of requests that were under way, debt: true says so")
