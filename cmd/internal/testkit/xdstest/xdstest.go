@@ -35,7 +35,7 @@ func NewControl(t testing.TB, secure credentials.TransportCredentials) *Control 
 	}
 	s := grpc.NewServer(grpc.Creds(secure))
 	discovery.RegisterAggregatedDiscoveryServiceServer(s, c)
-	go s.Serve(l)
+	go func() { _ = s.Serve(l) }() // until it is stopped
 	t.Cleanup(s.Stop)
 	return c
 }
