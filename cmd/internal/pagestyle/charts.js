@@ -86,8 +86,8 @@ function apart(plot, marks) {
 // the style), fill (of the area below it: the alpha in hexadecimal) and dash. A step chart has in x
 // the begins of intervals and the end of the last one. marks returns what to write into the chart,
 // with a color and a dot or not, by default the maxima. tip returns the text about a value. floor is the least width of a zoom by
-// dragging; without one there is none. Charts of a group are zoomed together.
-function drawChart(place, { label, data, x, y, series, steps, marks, tip, floor, group }) {
+// dragging; without one there is none.
+function drawChart(place, { label, data, x, y, series, steps, marks, tip, floor }) {
   const axis = ({ label, log, time, ticks, format }, size) => ({
     label: log ? `${label}, log scale` : label, labelSize: 20, size, labelFont: "12px system-ui",
     stroke: () => css("--faint"), grid: { width: 1, stroke: () => css("--line") },
@@ -127,7 +127,6 @@ function drawChart(place, { label, data, x, y, series, steps, marks, tip, floor,
     },
     cursor: {
       y: false, drag: { x: Boolean(floor), y: false, dist: 5 },
-      ...(group && { sync: { key: group, scales: ["x", null] } }),
       dataIdx: (plot, _, i, at) => steps && (plot.data[0][i] > at || i === plot.data[0].length - 1) ?
         Math.max(i - 1, 0) : i,
     },

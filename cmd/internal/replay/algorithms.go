@@ -21,22 +21,21 @@ type algorithmMode struct {
 	*limitMode
 	burst, window uint64
 	outcomes      []AlgorithmOutcome
-	keys          map[string]*contest
-	maxKeys       int
 }
 
-// contest has what decides the requests of a key: an element for each algorithm.
+// contest has what decides the requests of a client: an element for each algorithm.
 type contest struct {
 	takes   []algorithm.Take
 	refused []bool // at least once
 }
 
 func newAlgorithmMode(o *Options) (*algorithmMode, error) {
-	m := &algorithmMode{burst: uint64(o.Burst), maxKeys: o.MaxKeys, keys: make(map[string]*contest)}
+	m := &algorithmMode{burst: uint64(o.Burst)}
 	var err error
 	if m.limitMode, err = newLimitMode(o); err != nil {
 		return nil, err
 	}
+	m.clients.bound = o.MaxKeys
 	window, err := algorithm.Window(o.Rate.limit(o.Burst))
 	if err != nil {
 		return nil, fmt.Errorf("--algorithm: %w", err)
@@ -52,22 +51,18 @@ func newAlgorithmMode(o *Options) (*algorithmMode, error) {
 	return m, nil
 }
 
-func (m *algorithmMode) decide(p pending, key []byte) (granted bool, err error) {
-	cost, err := wholeCost(p.cost, "--algorithm")
+func (m *algorithmMode) decide(p pending) (granted bool, err error) {
+	cost, err := m.clients.check(p, "--algorithm")
 	if err != nil {
 		return false, err
 	}
-	c := m.keys[string(key)]
+	c := p.client.contest
 	if c == nil {
-		if len(m.keys) == m.maxKeys {
-			return false, fmt.Errorf("the log has more than %d keys for --algorithm:"+
-				" want a greater --max-keys", m.maxKeys)
-		}
 		c = &contest{refused: make([]bool, len(m.outcomes))}
 		for _, o := range m.outcomes {
 			c.takes = append(c.takes, algorithm.New[o.Algorithm](m.burst, m.window))
 		}
-		m.keys[string(key)] = c
+		p.client.contest = c
 	}
 	for i, take := range c.takes {
 		if take(uint64(p.time), cost) {
@@ -78,23 +73,25 @@ func (m *algorithmMode) decide(p pending, key []byte) (granted bool, err error) 
 			m.outcomes[i].KeysRefused++
 		}
 	}
-	return m.limitMode.decide(p, key)
+	return m.limitMode.decide(p)
 }
 
-func (m *algorithmMode) fill(res *Result) {
-	m.limitMode.fill(res)
-	res.Report.Algorithms = m.outcomes
+func (m *algorithmMode) fill(rep *Report) {
+	m.limitMode.fill(rep)
+	rep.Algorithms = m.outcomes
 }
 
-// writeAlgorithms writes a table of the algorithms, after the token bucket.
-func (rep *Report) writeAlgorithms(b *strings.Builder) {
-	b.WriteString("\nOther algorithms under this limit:\n\n")
-	table := columns(b)
-	fmt.Fprintln(table, "algorithm\trefused\tof requests\tkeys refused\t")
+// algorithmTable returns a table of the algorithms, after the token bucket.
+func (rep *Report) algorithmTable() table {
+	t := table{ID: "algorithms", Title: "Other algorithms under this limit",
+		Head: []string{"refused", "of requests", rep.keyWord(2) + " refused"}, Of: "algorithm"}
+	if len(rep.Algorithms) == 0 {
+		return t
+	}
 	bucket := AlgorithmOutcome{"token-bucket", rep.Limit.Refused, rep.Limit.KeysRefused}
 	for _, o := range append([]AlgorithmOutcome{bucket}, rep.Algorithms...) {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t\n", o.Algorithm, grouped(o.Refused),
-			percent(share(o.Refused, rep.Requests)), grouped(o.KeysRefused))
+		t.add(o.Algorithm, grouped(o.Refused), percent(share(o.Refused, rep.Requests)),
+			grouped(o.KeysRefused))
 	}
-	table.Flush()
+	return t
 }

@@ -11,7 +11,7 @@ import (
 func compared(t *testing.T, o Options, in Input) (*Report, map[string]AlgorithmOutcome) {
 	t.Helper()
 	o.Algorithms = algorithm.Names
-	rep := &replay(t, o, in).Report
+	rep := replay(t, o, in)
 	outcomes := make(map[string]AlgorithmOutcome)
 	for _, a := range rep.Algorithms {
 		outcomes[a.Algorithm] = a
@@ -30,7 +30,7 @@ func TestAlgorithmsByHand(t *testing.T) {
 		"fixed-window": 21, "sliding-log": 11, "sliding-window": 16, "gcra": 16,
 	} {
 		g, refused := got[name], rep.Requests-granted
-		row := words(name + " " + grouped(refused) + " " + percent(share(refused, rep.Requests)) + " 1 ")
+		row := words(grouped(refused) + " " + percent(share(refused, rep.Requests)) + " 1 " + name)
 		if g.Refused != refused || g.KeysRefused != 1 || !strings.Contains(text, row) {
 			t.Errorf("%s: %+v, want %d granted, and %q in\n%s", name, g, granted, row, text)
 		}
@@ -46,7 +46,7 @@ func TestAlgorithmsOfASample(t *testing.T) {
 		}
 		o.Cost = mustCost(t, cost)
 		rep, got := compared(t, o, sampled(20_000))
-		bucket := *replay(t, o, sampled(20_000)).Report.Limit
+		bucket := *replay(t, o, sampled(20_000)).Limit
 		if bucket != *rep.Limit || got["gcra"].Refused != bucket.Refused ||
 			got["gcra"].KeysRefused != bucket.KeysRefused || bucket.Refused == 0 {
 			t.Errorf("cost %s: %+v and %+v, without algorithms %+v", cost, *rep.Limit, got["gcra"], bucket)
@@ -65,7 +65,7 @@ func TestAlgorithmsOutOfBounds(t *testing.T) {
 		}
 	}
 	o.MaxKeys, o.Algorithms = 2, algorithm.Names[:1]
-	for cost, want := range map[string]string{"1": "more than 2 keys for --algorithm: want a greater",
+	for cost, want := range map[string]string{"1": "more than 2 keys, and --algorithm looks at all of them: want a greater",
 		"0.5": "a request costs 0.5 tokens: --algorithm needs whole tokens"} {
 		o.Cost = mustCost(t, cost)
 		_, err := Run(t.Context(), o,

@@ -6,25 +6,25 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-func networks(t testing.TB, texts ...string) (all []netip.Prefix) {
+func networks(t testing.TB, texts ...string) (all []cli.Network) {
 	t.Helper()
 	for _, text := range texts {
-		p, err := netip.ParsePrefix(text)
-		if err != nil {
+		var n cli.Network
+		if err := n.UnmarshalText([]byte(text)); err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, p)
+		all = append(all, n)
 	}
 	return all
 }
@@ -92,7 +92,7 @@ func TestClientsAreThoseOfHTTPLimit(t *testing.T) {
 		Limit: tb.Limit{Capacity: 1, Tokens: 1, Per: time.Second}})
 	differ := make(map[string]bool)
 	for range 500 {
-		var trusted []netip.Prefix
+		var trusted []cli.Network
 		for _, text := range []string{"10.0.0.0/8", "2001:db8:ffff::/48", "192.0.2.8/32"} {
 			if rng.IntN(2) == 0 {
 				trusted = append(trusted, networks(t, text)...)
@@ -110,7 +110,7 @@ func TestClientsAreThoseOfHTTPLimit(t *testing.T) {
 			r.Header.Set("X-Forwarded-For", header)
 		}
 		limiter, err := httplimit.New(policy, httplimit.WithClientAddress(
-			httplimit.ClientAddress{Trusted: trusted, IPv6Bits: bits}))
+			httplimit.ClientAddress{Trusted: cli.Prefixes(trusted), IPv6Bits: bits}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,125 +3,88 @@ package replay
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"maps"
-	"net/netip"
+	"math"
 	"slices"
 
-	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/suggest"
 	"github.com/seed-181794aa/ratelimit/internal/compositekey"
+	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Clients says what is remarkable about the clients of a log.
-type Clients struct {
-	// Proxies are the addresses that send most, if a few have nearly all requests: they may be
-	// proxies. Others is how many more addresses there are, because X-Forwarded-For says that all are proxies.
-	// Requests counts the requests of the Proxies.
-	Proxies  []string `json:"proxies,omitzero"`
-	Others   int      `json:"others"`
-	Requests uint64   `json:"requests"`
-	// Forwarded is how many clients X-Forwarded-For names, in a sample of the requests.
-	Forwarded int `json:"forwarded"`
+// client is a key of a log with its requests, and what the limit does to them.
+type client struct {
+	suggest.Client
+	key     string
+	peak    peak
+	refused uint64 // requests
+	lacking uint64 // what the client needs above the burst of a suggested limit
+	habit   *habit // nil if no request was looked at
+	contest *contest
 }
 
-const (
-	// maxProxies is how many addresses may be proxies. More are the clients of an intranet.
-	maxProxies = 8
-	// mostPrivate and mostPublic are the parts of all requests that private and public proxies have.
-	// Public addresses may be clients, so they need more.
-	mostPrivate, mostPublic = 0.5, 0.9
-	// muchMore is how many times the requests of another proxy the busiest one has at most.
-	muchMore = 100
-)
+// isHit reports whether the limit ever refuses the client.
+func (c *client) isHit() bool { return c.refused > 0 || c.lacking > 0 }
 
-// providers are the addresses that clouds use for proxies (RFC 6598).
-var providers = netip.MustParsePrefix("100.64.0.0/10")
+// leastClients is how many clients of a log have counts at least, whatever bounds the limiter. They
+// take about 25 MB.
+const leastClients = 1 << 17
 
-func isPrivate(a netip.Addr) bool {
-	return a.IsPrivate() || a.IsLoopback() || a.IsLinkLocalUnicast() || providers.Contains(a)
+// clients are the clients of a log, at most bound of them.
+type clients struct {
+	byKey map[string]*client
+	bound int
+	more  bool // whether there are more
 }
 
-// fill counts the requests of keys, of which a part is the client. It reports whether the clients
-// look like proxies, and not only like a few: they have private addresses, their requests have
-// X-Forwarded-For, or many User-Agents.
-func (c *Clients) fill(
-	all uint64, keys iter.Seq2[string, uint64], part int, h *habits,
-) (likely bool) {
-	public, private := make(map[string]uint64), make(map[string]uint64)
-	for key, n := range keys {
-		client := compositekey.Parts(key)[part]
-		if a, ok := networkOf(client); ok && isPrivate(a.Addr()) {
-			private[client] += n
-		} else if client != "" {
-			public[client] += n
+func newClients(bound int) clients { return clients{byKey: make(map[string]*client), bound: bound} }
+
+// of returns the client with a key. Beyond the bound it is a new one that is in no count.
+func (cs *clients) of(key []byte) *client {
+	c := cs.byKey[string(key)] // does not allocate
+	if c == nil {
+		c = &client{key: string(key)}
+		if len(cs.byKey) == cs.bound {
+			cs.more = true
+			return c
+		}
+		cs.byKey[c.key] = c
+	}
+	return c
+}
+
+// fill fills in whom a limit with a burst refuses, and returns how many clients.
+func (cs *clients) fill(rep *Report, burst uint64, cost Cost) (refused uint64) {
+	kinds := newKinds(burst, cost)
+	for _, c := range cs.byKey {
+		kinds.add(c)
+		if c.isHit() {
+			refused++
 		}
 	}
-	seen := &h.forwarded
-	c.Forwarded = len(seen.clients.Values) * int(seen.clients.OneIn())
+	rep.Kinds = kinds.all()
+	top := slices.SortedFunc(maps.Values(cs.byKey), func(a, b *client) int {
+		return cmp.Or(cmp.Compare(b.refused, a.refused), cmp.Compare(b.lacking, a.lacking),
+			cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.key, b.key))
+	})
+	for _, c := range top[:min(len(top), topKeys)] {
+		rep.Top = append(rep.Top, TopKey{
+			Key: compositekey.Parts(c.key), Requests: c.Requests, Refused: c.refused,
+			Peak: c.peak.most, Habit: c.habit.String(),
+		})
+	}
+	return refused
+}
+
+// check returns the cost of a request in whole tokens, or an error if the cost is not whole or there
+// are more clients than the bound. The name is what needs whole tokens, and looks at all clients.
+func (cs *clients) check(p pending, name string) (cost uint64, err error) {
 	switch {
-	case len(private) <= maxProxies && c.take(private) > mostPrivate*float64(all):
-		return true
-	case all < minRequests:
-	case c.take(public) >= mostPublic*float64(all):
-		return seen.isUsual() || h.areMany(c.Proxies, part)
-	case seen.isUsual():
-		maps.Copy(public, private)
-		c.take(public)
-		c.Others = len(public) - len(c.Proxies)
-		return len(c.Proxies) > 0
+	case p.cost != math.Trunc(p.cost):
+		return 0, fmt.Errorf("a request costs %v tokens: %s needs whole tokens", p.cost, name)
+	case cs.more:
+		return 0, fmt.Errorf("the log has more than %s keys, and %s looks at all of them:"+
+			" want a greater --max-keys", grouped(cs.bound), name)
 	}
-	c.Proxies, c.Requests = nil, 0
-	return false
-}
-
-// take takes the addresses that send most, without the ones that send far less than the first. It
-// returns how many requests they have.
-func (c *Clients) take(requests map[string]uint64) float64 {
-	c.Proxies = slices.SortedFunc(maps.Keys(requests), func(a, b string) int {
-		return cmp.Or(cmp.Compare(requests[b], requests[a]), cmp.Compare(a, b))
-	})
-	c.Proxies, c.Requests = c.Proxies[:min(len(c.Proxies), maxProxies)], 0
-	c.Proxies = slices.DeleteFunc(c.Proxies, func(client string) bool {
-		return muchMore*requests[client] < requests[c.Proxies[0]]
-	})
-	for _, client := range c.Proxies {
-		c.Requests += requests[client]
-	}
-	slices.Sort(c.Proxies)
-	return float64(c.Requests)
-}
-
-// networkOf returns the network that the text of a client is, if it is one.
-func networkOf(client string) (netip.Prefix, bool) {
-	var network cli.Network
-	err := network.UnmarshalText([]byte(client))
-	return network.Prefix, err == nil
-}
-
-// doubt says that the clients may be proxies, and what to do.
-func (c *Clients) doubt(rep *Report) string {
-	flag := listOf(rep.options.Trusted, ",")
-	for _, client := range c.Proxies {
-		network, ok := networkOf(client)
-		if !ok {
-			continue // the name of a host
-		}
-		if flag != "" {
-			flag += ","
-		}
-		flag += network.String()
-	}
-	n := uint64(len(c.Proxies))
-	text := fmt.Sprintf("%s %s, such as %s, %s %s of %s requests: proxies or a CDN, and not clients?",
-		grouped(n), plural(n, "address", "addresses"), keyText(c.Proxies[:1]), plural(n, "has", "have"),
-		grouped(c.Requests), grouped(rep.Requests))
-	if c.Others > 0 {
-		text += fmt.Sprintf(" %s more may be, too.", grouped(c.Others))
-	}
-	if c.Forwarded == 0 {
-		return text + " The log has no X-Forwarded-For. With it, use --trusted-proxies " + flag
-	}
-	return text + fmt.Sprintf(" X-Forwarded-For names at least %s %s."+
-		" Believe it by --trusted-proxies %s", grouped(c.Forwarded),
-		plural(c.Forwarded, "client", "clients"), flag)
+	return uint64(min(p.cost, tb.MaxCapacity+1)), nil
 }

@@ -11,36 +11,45 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/samplelog"
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // Command is `tb replay`. Its fields are the flags. Vars has the longer helps.
 type Command struct {
 	Files []string `arg:"" optional:"" name:"file" help:"${replay_file}"`
+	Options
+	JSON   bool   `name:"json" help:"Print the report as JSON."`
+	HTML   string `name:"html" xor:"html" placeholder:"FILE" help:"${replay_html}"`
+	Sample bool   `help:"Replay a generated log of 100,000 lines."`
+}
 
+// Options say what to do with the requests of a log: suggest a limit, or decide them by a policy or
+// by a limit, perhaps beside other algorithms.
+type Options struct {
 	Rate  Rate `xor:"rate" placeholder:"TOKENS/TIME" help:"Refill rate: 5/s, 300/m, 1/24h."`
 	Burst int  `xor:"limit" placeholder:"TOKENS" help:"Capacity of a bucket, in tokens."`
 
 	Suggest Share   `xor:"limit,others" placeholder:"PERCENT" help:"${replay_suggest}"`
 	ByPath  bool    `help:"Find limits of the paths with the most requests, too."`
 	Export  *string `enum:"policy,caddy,nginx" placeholder:"FORMAT" help:"${replay_export}"`
-	Policy  string  `xor:"limit,others,rate,html" placeholder:"FILE" help:"${replay_policy}"`
 
-	Key        []string          `default:"ip" help:"${replay_key}"`
+	PolicyFile string `name:"policy" xor:"limit,others,rate,html" placeholder:"FILE" help:"${replay_policy}"`
+
+	Keys       []string          `name:"key" default:"ip" help:"${replay_key}"`
 	IPv6Prefix int               `name:"ipv6-prefix" default:"64" help:"Bits of IPv6 that are a client."`
 	Trusted    []cli.Network     `name:"trusted-proxies" placeholder:"CIDR" help:"${replay_trusted}"`
 	Cost       Cost              `default:"1" help:"${replay_cost}"`
 	Field      map[string]string `mapsep:"," placeholder:"NAME=FIELD" help:"${replay_field}"`
 	Format     string            `placeholder:"LOG_FORMAT" help:"${replay_format}"`
 
-	MaxKeys   int      `default:"1048576" help:"${replay_max_keys}"`
-	Algorithm []string `xor:"others" placeholder:"LIST" help:"${replay_algorithm}"`
+	MaxKeys    int      `default:"1048576" help:"${replay_max_keys}"`
+	Algorithms []string `name:"algorithm" xor:"others" placeholder:"LIST" help:"${replay_algorithm}"`
 
-	All  bool   `help:"Print up to 100 clients, and not only ten."`
-	JSON bool   `name:"json" help:"Print the report as JSON."`
-	HTML string `name:"html" xor:"html" placeholder:"FILE" help:"${replay_html}"`
+	All bool `help:"Print up to 100 clients, and not only ten."`
 
-	Sample bool `help:"Replay a generated log of 100,000 lines."`
+	Rates  []Rate         `kong:"-"` // at which a limit may be suggested
+	Policy *policy.Policy `kong:"-"` // of the PolicyFile
 }
 
 // Validate returns an error for flags that exclude each other or are out of range.
@@ -61,68 +70,54 @@ func (c *Command) Validate() error {
 	if err := c.schema().Validate(); err != nil {
 		return fmt.Errorf("--format: %w", err)
 	}
-	o, err := c.options()
-	if err == nil && o.Policy == nil && c.Policy == "" {
-		_, err = newMode(&o)
+	err := c.complete()
+	if err == nil && c.PolicyFile == "" {
+		_, err = newMode(&c.Options)
 	}
 	return err
 }
 
 // schema returns what the flags say about the logs.
-func (c *Command) schema() accesslog.Schema {
-	return accesslog.Schema{Names: c.Field, LogFormat: c.Format}
+func (o *Options) schema() accesslog.Schema {
+	return accesslog.Schema{Names: o.Field, LogFormat: o.Format}
 }
 
-// options returns the options that the flags describe. The policy is read later.
-func (c *Command) options() (Options, error) {
-	o := Options{
-		Schema: c.schema(), Rate: c.Rate, Burst: c.Burst, Algorithms: c.Algorithm, Suggest: c.Suggest,
-		ByPath: c.ByPath, Keys: c.Key, Trusted: cli.Prefixes(c.Trusted),
-		IPv6Prefix: c.IPv6Prefix, Cost: c.Cost, MaxKeys: c.MaxKeys,
-		Picture: c.HTML != "", All: c.All,
-	}
-	if c.Export != nil {
-		o.Export = *c.Export
-	}
-	rate, burst, others := c.Rate != Rate{}, c.Burst != 0, len(c.Algorithm) > 0
-	if !rate && !burst && !others && c.Policy == "" && !c.Suggest.isSet() {
+// complete sets what follows from the flags, or returns an error if they do not fit. The policy is
+// read later.
+func (o *Options) complete() (err error) {
+	rate, burst, others := o.Rate != Rate{}, o.Burst != 0, len(o.Algorithms) > 0
+	if !rate && !burst && !others && o.PolicyFile == "" && !o.Suggest.isSet() {
 		o.Suggest = newShare(1)
 	}
 	switch suggest := o.Suggest.isSet(); {
-	case c.IPv6Prefix < 1, c.IPv6Prefix > 128:
-		return o, errors.New("--ipv6-prefix: want 1 to 128 bits")
-	case c.MaxKeys < 1, c.MaxKeys > 1<<30:
-		return o, errors.New("--max-keys: want a whole number, 1 to 1073741824")
-	case c.Burst < 0, c.Burst > tb.MaxCapacity:
-		return o, errors.New("--burst: want a whole number, 1 to 1073741824")
-	case c.Policy != "" && (!slices.Equal(o.Keys, []string{"ip"}) || c.Cost.String() != "1"):
-		return o, errors.New("want either --policy, or --key or --cost, and not both")
-	case !suggest && (c.ByPath || c.Export != nil):
-		return o, errors.New("--by-path and --export: want --suggest, and no limit")
+	case o.IPv6Prefix < 1, o.IPv6Prefix > 128:
+		return errors.New("--ipv6-prefix: want 1 to 128 bits")
+	case o.MaxKeys < 1, o.MaxKeys > 1<<30:
+		return errors.New("--max-keys: want a whole number, 1 to 1073741824")
+	case o.Burst < 0, o.Burst > tb.MaxCapacity:
+		return errors.New("--burst: want a whole number, 1 to 1073741824")
+	case o.PolicyFile != "" && (!slices.Equal(o.Keys, []string{"ip"}) || o.Cost.String() != "1"):
+		return errors.New("want either --policy, or --key or --cost, and not both")
+	case !suggest && (o.ByPath || o.Export != nil):
+		return errors.New("--by-path and --export: want --suggest, and no limit")
 	case suggest && rate:
-		o.Rates = []Rate{c.Rate}
+		o.Rates = []Rate{o.Rate}
 	case suggest:
-		var err error
 		o.Rates, err = ratesOf(defaultRates)
-		return o, err
-	case c.Policy != "":
+	case o.PolicyFile != "":
 	case !rate:
-		return o, errors.New("want --rate, too, such as 5, 2.5/s, 300/m or 1/24h")
+		return errors.New("want --rate, too, such as 5, 2.5/s, 300/m or 1/24h")
 	case !burst:
-		return o, errors.New("want --burst, too, a whole number, 1 to 1073741824")
+		return errors.New("want --burst, too, a whole number, 1 to 1073741824")
 	}
-	return o, nil
+	return err
 }
 
 // Run replays the log and prints the report. After an error it prints the report on the
 // part of the input that was replayed. Run looks for the files and creates the page before a
 // long replay, so that a wrong name does not fail after it.
 func (c *Command) Run(ctx context.Context, std cli.IO) error {
-	o, err := c.options()
-	if err != nil {
-		return err
-	}
-	if err := c.readPolicy(ctx, &o, std.Stderr); err != nil {
+	if err := c.readPolicy(ctx, std.Stderr); err != nil {
 		return err
 	}
 	logs, err := c.logs(std.Stdin)
@@ -133,29 +128,29 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	if err != nil {
 		return err
 	}
-	res, err := Run(ctx, o, logs)
-	if res == nil {
+	rep, err := Run(ctx, c.Options, logs)
+	if rep == nil {
 		return err
 	}
-	res.Report.Sample = c.Sample
-	if res.Report.Interrupted {
+	rep.Sample = c.Sample
+	if rep.Interrupted {
 		err = errors.Join(err, errors.New("interrupted"))
 	}
 	if page != nil {
-		err = errors.Join(err, res.WriteHTML(page), page.Close())
+		err = errors.Join(err, rep.WriteHTML(page), page.Close())
 	}
-	if err != nil && res.Report.Requests == 0 && !c.JSON {
+	if err != nil && rep.Requests == 0 && !c.JSON {
 		return err // which says why there is none
 	}
-	err = errors.Join(err, res.Report.checkNames())
+	err = errors.Join(err, rep.checkNames())
 	if c.JSON || c.Export != nil { // for a script
-		err = errors.Join(err, res.Report.checkAnswer())
+		err = errors.Join(err, rep.checkAnswer())
 	}
 	// A broken pipe kills the process here.
 	if c.Export != nil {
-		return errors.Join(err, c.print(&res.Report, std.Stderr), res.Report.printExport(std.Stdout))
+		return errors.Join(err, c.print(rep, std.Stderr), rep.printExport(std.Stdout))
 	}
-	return errors.Join(err, c.print(&res.Report, std.Stdout))
+	return errors.Join(err, c.print(rep, std.Stdout))
 }
 
 // sampleLines is the length of a generated log.

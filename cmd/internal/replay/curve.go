@@ -3,8 +3,6 @@ package replay
 import (
 	"fmt"
 	"slices"
-
-	"github.com/seed-181794aa/ratelimit/cmd/internal/suggest"
 )
 
 // curve has what each burst refuses at the suggested rate. The page draws a chart from it.
@@ -21,19 +19,24 @@ type curveRow struct {
 	Clients, Requests cell // by their share in percent
 }
 
-// newCurve returns the refusals up to the burst that refuses nothing.
-func newCurve(l *Limit, share float64, found *suggest.Result) *curve {
+// curve returns the refusals up to the burst that refuses nothing, or nil if no limit is suggested.
+func (rep *Report) curve() *curve {
+	l, s := rep.Limit, rep.Suggestion
+	if l == nil || s == nil {
+		return nil
+	}
+	found := s.found
 	bursts := burstsTo(max(l.Burst, found.ForClients(l.index, 0)))
 	if i, is := slices.BinarySearch(bursts, l.Burst); !is {
 		bursts = slices.Insert(bursts, i, l.Burst)
 	}
 	clients, requests := found.Refusals(l.index, bursts)
-	c := &curve{Rate: l.Rate, Share: 100 * share, Requests: requests != nil}
+	c := &curve{Rate: l.Rate, Share: 100 * s.Share, Requests: requests != nil}
 	for i, burst := range bursts {
 		row := curveRow{Burst: count(burst), Suggested: burst == l.Burst,
 			Clients: countOf(clients[i], found.Matter())}
 		if c.Requests {
-			row.Requests = countOf(requests[i], found.Requests)
+			row.Requests = countOf(requests[i], found.Requests())
 		}
 		c.Rows = append(c.Rows, row)
 	}

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
 )
 
 // isPrefix reports whether the path stands for all paths below it.
@@ -26,7 +28,7 @@ func caddyfile(plan []PathLimit, o *Options) string {
 	var b strings.Builder
 	if len(o.Trusted) > 0 {
 		fmt.Fprintf(&b, "# Among the global options:\n# servers {\n#\ttrusted_proxies static %s\n"+
-			"#\ttrusted_proxies_strict\n# }\n", listOf(o.Trusted, " "))
+			"#\ttrusted_proxies_strict\n# }\n", listOf(cli.Prefixes(o.Trusted), " "))
 	}
 	b.WriteString("token_bucket {\n")
 	if o.IPv6Prefix != 64 {
@@ -62,7 +64,7 @@ func nginxLimit(l *Limit) string {
 // number of clients. The IPv6 prefix is in whole bytes.
 func nginxConfig(plan []PathLimit, o *Options, clients uint64) string {
 	var zones, limits strings.Builder
-	for _, network := range o.Trusted {
+	for _, network := range cli.Prefixes(o.Trusted) {
 		fmt.Fprintf(&zones, "set_real_ip_from %s;\n", network)
 	}
 	if len(o.Trusted) > 0 {
@@ -106,14 +108,14 @@ func (rep *Report) printExport(stdout io.Writer) error {
 	switch {
 	case rep.Limit == nil:
 		why = "no limit is suggested"
-	case o.Export == "policy":
+	case *o.Export == "policy":
 		var err error
 		if text, err = policyOf(rep.Suggestion.plan(rep.Limit), o); err != nil {
 			why = err.Error()
 		}
 	case !slices.Equal(o.Keys, []string{"ip"}) || o.Cost.constant != 1:
 		why = "it needs --key ip and --cost 1"
-	case o.Export == "caddy":
+	case *o.Export == "caddy":
 		text = caddyfile(rep.Suggestion.plan(rep.Limit), o)
 	case o.IPv6Prefix%8 != 0:
 		why = "it needs whole bytes in --ipv6-prefix, such as 48, 56 or 64"
@@ -121,7 +123,7 @@ func (rep *Report) printExport(stdout io.Writer) error {
 		text = nginxConfig(rep.Suggestion.plan(rep.Limit), o, rep.Keys)
 	}
 	if why != "" {
-		return fmt.Errorf("%s, so there is nothing for --export %s", why, o.Export)
+		return fmt.Errorf("%s, so there is nothing for --export %s", why, *o.Export)
 	}
 	_, err := fmt.Fprintln(stdout, text)
 	return err

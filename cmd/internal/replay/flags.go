@@ -139,15 +139,6 @@ func (c *Cost) tokens(rec *accesslog.Record) (cost float64, standIn bool) {
 	return cost, false
 }
 
-// wholeCost returns a cost above 0 as whole tokens, or more than the greatest burst if it is above
-// that. It returns an error if it is not whole, which names what needs whole tokens.
-func wholeCost(cost float64, needed string) (uint64, error) {
-	if cost != math.Trunc(cost) {
-		return 0, fmt.Errorf("a request costs %v tokens: %s needs whole tokens", cost, needed)
-	}
-	return uint64(min(cost, tb.MaxCapacity+1)), nil
-}
-
 // Share is a share of the clients as a user writes it: 0.1%.
 type Share struct {
 	fraction float64

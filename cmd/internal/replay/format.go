@@ -55,14 +55,6 @@ func percent(fraction float64) string { return fmt.Sprintf("%.1f %%", 100*fracti
 // dateTime writes a time to the second.
 func dateTime(t time.Time) string { return t.Format(time.DateTime) }
 
-// atLeast marks a number that is a lower bound.
-func atLeast(bound bool) string {
-	if bound {
-		return "≥ "
-	}
-	return ""
-}
-
 // keyText writes a key on one line. Clients choose the text of a key, so a part that is not
 // printable is quoted: it cannot move the cursor of the terminal.
 func keyText(parts []string) string {

@@ -26,7 +26,7 @@ func TestTheReportSaysWhomALimitHurts(t *testing.T) {
 	}
 	log.WriteString(agentLine("192.0.2.4", "/", "x", 7200))
 	for _, o := range []Options{options(t, "1", 5), suggestOptions(t, "50%", "1")} {
-		text := rendered(t, &replay(t, o, input("a.log", log.String())).Report)
+		text := rendered(t, replay(t, o, input("a.log", log.String())))
 		for _, want := range []string{"192.0.2.1  Googlebot\n", "192.0.2.2  mostly /login\n",
 			"192.0.2.3  bingbot  mostly /\n", "192.0.2.5  mostly /login  7 User-Agents: several people?\n"} {
 			if !strings.Contains(text, want) {

@@ -5,11 +5,12 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
-	"iter"
+	"hash/maphash"
 	"slices"
 	"unsafe"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
 	"github.com/seed-181794aa/ratelimit/internal/clientaddr"
 	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 	"github.com/seed-181794aa/ratelimit/internal/hostname"
@@ -41,7 +42,7 @@ func newKeyer(o *Options) (*keyer, []string, error) {
 		names: o.Keys, missing: make([]uint64, len(o.Keys)), trusts: len(o.Trusted) > 0,
 	}
 	var err error
-	if k.rules, err = clientaddr.New(o.Trusted, 0, o.IPv6Prefix); err != nil {
+	if k.rules, err = clientaddr.New(cli.Prefixes(o.Trusted), 0, o.IPv6Prefix); err != nil {
 		return nil, nil, err
 	}
 	standard := map[string]func(*accesslog.Record) []byte{
@@ -137,17 +138,19 @@ func (k *keyer) origin(rec *accesslog.Record) (peer []byte, lines []string) {
 // view returns b as a string without a copy. It is valid as long as b does not change.
 func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// keyed composes the keys and the costs of requests, for the modes with --key and --cost.
+// keyed finds the clients and the costs of requests, for the modes with --key and --cost.
 type keyed struct {
-	keyer    *keyer
-	cost     Cost
-	habits   habits
-	standIns uint64 // requests whose cost field had no usable value
-	extra    []string
+	keyer     *keyer
+	clients   clients
+	sample    sample
+	forwarded forwarded
+	cost      Cost
+	standIns  uint64 // requests whose cost field had no usable value
+	extra     []string
 }
 
-func newKeyed(o *Options) (keyed, error) {
-	k := keyed{cost: o.Cost, habits: newHabits()}
+func newKeyed(o *Options, maxClients int) (keyed, error) {
+	k := keyed{cost: o.Cost, clients: newClients(maxClients)}
 	var err error
 	if k.keyer, k.extra, err = newKeyer(o); err != nil {
 		return k, err
@@ -160,25 +163,40 @@ func newKeyed(o *Options) (keyed, error) {
 
 func (k *keyed) fields() []string { return k.extra }
 
-// pack returns the key and the cost of a request.
-func (k *keyed) pack(rec *accesslog.Record, _ accesslog.Format) (key []byte, cost float64) {
-	key = k.keyer.key(rec)
-	k.habits.add(key, rec, k.keyer.direct)
+// paths is the seed of the hashes of paths, which are only compared.
+var paths = maphash.MakeSeed()
+
+// pack returns the client and the cost of a request. X-Forwarded-For is of interest if the client is
+// the peer.
+func (k *keyed) pack(rec *accesslog.Record, _ accesslog.Format) pending {
+	c := k.clients.of(k.keyer.key(rec))
+	c.Visit(uint32(maphash.Bytes(paths, rec.Path)))
+	if k.sample.takes() {
+		if k.keyer.direct {
+			k.forwarded.add(rec.Forwarded())
+		}
+		if c.habit == nil {
+			c.habit = newHabit(rec.Agent())
+		}
+		c.habit.add(rec)
+	}
 	cost, standIn := k.cost.tokens(rec)
 	if standIn {
 		k.standIns++
 	}
-	return key, cost
+	return pending{client: c, cost: cost}
 }
 
-// fillKeys fills in what the log lacks of keys and costs, and the clients with their requests.
-func (k *keyed) fillKeys(rep *Report, keys iter.Seq2[string, uint64]) {
+// fillKeys fills in the keys, what the log lacks of them and of costs, and whether the clients may be
+// proxies.
+func (k *keyed) fillKeys(rep *Report) {
+	rep.Keys, rep.KeysExact = uint64(len(k.clients.byKey)), !k.clients.more
 	for i, name := range k.keyer.names {
 		rep.Missing[name] = k.keyer.missing[i]
 	}
 	rep.CostStandIns = k.standIns
 	if part := slices.Index(k.keyer.names, "ip"); part >= 0 {
-		if rep.Clients.fill(rep.Requests, keys, part, &k.habits) {
+		if rep.Clients.fill(rep.Requests, &k.clients, part, &k.forwarded) {
 			rep.Doubts = append(rep.Doubts, rep.Clients.doubt(rep))
 		} else if len(rep.Clients.Proxies) > 0 {
 			rep.remark = rep.Clients.doubt(rep)

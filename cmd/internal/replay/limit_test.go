@@ -47,7 +47,7 @@ func TestALogIsDecidedExactly(t *testing.T) {
 			}
 			b.tokens.Sub(b.tokens, per)
 		}
-		if got := replay(t, o, input("a.log", log.String())).Report.Limit; got.Refused != refused ||
+		if got := replay(t, o, input("a.log", log.String())).Limit; got.Refused != refused ||
 			refused == 0 {
 			t.Errorf("%+v: %d refused, want %d", tt, got.Refused, refused)
 		}
@@ -58,7 +58,7 @@ func TestACostAboveTheBurstIsRefused(t *testing.T) {
 	o := options(t, "1", 2000)
 	o.Cost = mustCost(t, "bytes")
 	log := line("a", 1, 1000) + line("a", 1, 2001) + line("a", 1, 1000) + line("a", 1, 500)
-	l := replay(t, o, input("a.log", log)).Report.Limit
+	l := replay(t, o, input("a.log", log)).Limit
 	if l.Granted != 2 || l.Refused != 2 {
 		t.Errorf("%d granted, %d refused; want 2 of each", l.Granted, l.Refused)
 	}
@@ -72,7 +72,7 @@ func TestCostAndKeyFields(t *testing.T) {
 		{"ts":1431857103,"status":200,"tenant":"t","user":"u","weight":0.1}
 		{"ts":1431857103,"status":200,"tenant":"t","weight":4}
 		{"ts":1431857103,"status":200,"user":"t"}`
-	rep := replay(t, o, input("a.log", log)).Report
+	rep := replay(t, o, input("a.log", log))
 	l := rep.Limit
 	if l.Granted != 4 || l.Refused != 1 || rep.Keys != 3 || rep.CostStandIns != 1 {
 		t.Errorf("%d granted, %d refused, %d keys, %d stand-ins; want 4, 1, 3, 1",

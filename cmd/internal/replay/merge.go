@@ -35,7 +35,7 @@ type source struct {
 // replayInputs replays the inputs, and returns their errors in the order of the inputs. If ctx
 // is done, it ends early and marks the report.
 func (r *replayer) replayInputs(ctx context.Context, inputs []Input, o *Options) []error {
-	m := &merger{r: r, schema: o.Schema}
+	m := &merger{r: r, schema: o.schema()}
 	m.schema.Extra = r.mode.fields()
 	for _, in := range inputs {
 		src := &source{input: in, file: File{Name: in.Name}, end: func() {}}

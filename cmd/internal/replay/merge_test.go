@@ -23,7 +23,7 @@ func file(t *testing.T, name, log string) Input {
 }
 
 // outcome returns all of a report but the names of the inputs.
-func outcome(t *testing.T, rep Report) string {
+func outcome(t *testing.T, rep *Report) string {
 	t.Helper()
 	rep.Files = nil
 	b, err := json.Marshal(rep)
@@ -50,13 +50,13 @@ func TestFilesAreMergedByTime(t *testing.T) {
 			}
 			parts[part] += one
 		}
-		want := outcome(t, replay(t, options(t, "1/m", 3), input("all", all)).Report)
+		want := outcome(t, replay(t, options(t, "1/m", 3), input("all", all)))
 		var inputs []Input
 		for i, part := range parts {
 			inputs = append(inputs, input(fmt.Sprint(i), part))
 		}
 		rng.Shuffle(len(inputs), func(i, j int) { inputs[i], inputs[j] = inputs[j], inputs[i] })
-		rep := replay(t, options(t, "1/m", 3), inputs...).Report
+		rep := replay(t, options(t, "1/m", 3), inputs...)
 		if got := outcome(t, rep); got != want {
 			t.Fatalf("%d files merged:\n%s\none file:\n%s", len(parts), got, want)
 		}
@@ -73,7 +73,7 @@ func TestLateLinesStayBehindTheirPredecessors(t *testing.T) {
 	late := line("a", 10, 1) + line("a", 5, 1) + line("a", 11, 1)
 	o := options(t, "1/h", 1)
 	res := replay(t, o, file(t, "a", late), file(t, "b", line("b", 7, 1)+line("b", 12, 1)))
-	if rep := res.Report; rep.Requests != 5 || rep.Limit.Granted != 2 ||
+	if rep := res; rep.Requests != 5 || rep.Limit.Granted != 2 ||
 		rep.Last.Sub(rep.First) != 7*time.Second {
 		t.Errorf("%+v", rep)
 	}
@@ -99,9 +99,8 @@ func TestNoAnswerFromAWrongOrder(t *testing.T) {
 	for name, o := range map[string]Options{
 		"limit": options(t, "0.01", 5), "suggestion": suggestOptions(t, "1%", ""), "policy": policy,
 	} {
-		o.Picture = true
 		res, err := Run(t.Context(), o, []Input{input("all.log", newer.String()+older.String())})
-		rep := &res.Report
+		rep := res
 		var page strings.Builder
 		if err := res.WriteHTML(&page); err != nil {
 			t.Fatal(err)
@@ -112,15 +111,15 @@ func TestNoAnswerFromAWrongOrder(t *testing.T) {
 			!strings.Contains(page.String(), why) || rep.Limit != nil || rep.Policy != nil {
 			t.Errorf("%s: %v, %+v", name, err, rep)
 		}
-		sorted := replay(t, o, input("all.log", older.String()+newer.String())).Report
-		merged := replay(t, o, input("b", newer.String()), input("a", older.String())).Report
+		sorted := replay(t, o, input("all.log", older.String()+newer.String()))
+		merged := replay(t, o, input("b", newer.String()), input("a", older.String()))
 		if outcome(t, sorted) != outcome(t, merged) || sorted.Requests != all {
 			t.Errorf("%s: merged %s, sorted %s", name, outcome(t, merged), outcome(t, sorted))
 		}
 		late := older.String() + newer.String() + line("late", 1, 1)
 		res, err = Run(t.Context(), o, []Input{input("all.log", late)})
-		if got := rendered(t, &res.Report); err == nil || res.Report.Requests != all ||
-			res.Report.Files[0].Late != 1 || !strings.HasPrefix(got,
+		if got := rendered(t, res); err == nil || res.Requests != all ||
+			res.Files[0].Late != 1 || !strings.HasPrefix(got,
 			"CAUTION: all.log: 1 of 135,073 lines stand behind 65,536 later ones or more") {
 			t.Errorf("%s: %v in\n%s", name, err, got)
 		}
@@ -149,7 +148,7 @@ func TestErrorsAmongSeveralFiles(t *testing.T) {
 			}
 		}
 	}
-	rep := res.Report
+	rep := res
 	if len(got) != 3 || rep.Requests != 2 || len(rep.Files) != 4 ||
 		rep.Files[0].Malformed != 1 || rep.Files[1].Malformed != 2 {
 		t.Errorf("errors %q of %v with %+v", got, err, rep)

@@ -46,37 +46,24 @@ type page struct {
 	Use      []step
 	Curve    *curve // nil if there is no suggestion
 	Time     timeTable
-	Tables   []pageTable
+	Tables   []table
 	Text     string // what the rest of the page does not have
 }
 
-// pageTable is a table whose rows begin with the name of a client or of a kind of clients.
-type pageTable struct {
-	ID, Title, First string
-	Head             []string
-	Rows             []clientRow
-}
-
 // WriteHTML writes a page that needs no other file. It has charts of the requests over time and,
-// for a suggestion, of what each burst refuses, each with its table, and a table of clients.
-// Options.Picture must be set.
-func (res *Result) WriteHTML(w io.Writer) error {
-	rep := &res.Report
+// for a suggestion, of what each burst refuses, each with its table, and the tables of the report.
+func (rep *Report) WriteHTML(w io.Writer) error {
 	p := page{
 		Security: pageSecurity, Style: template.CSS(pageStyle), Script: template.JS(pageScript),
-		Log: rep.logName(), Answer: rep.answer(), Curve: res.curve,
-		Time: res.timeline.table(rep.Suggestion == nil),
+		Log: rep.logName(), Answer: rep.answer(), Curve: rep.curve(),
+		Time:   rep.timeline.table(rep.Suggestion == nil),
+		Tables: append([]table{rep.kindTable(), rep.clientTable(topKeys)}, rep.otherTables()...),
 	}
 	if steps := rep.steps(); len(steps) > 0 {
 		p.Use = steps[1:] // without this page
 	}
-	head, rows := rep.kindTable()
-	p.Tables = append(p.Tables, pageTable{"kinds", kindTitle, "asking for", head, rows})
-	head, rows = rep.clientTable()
-	p.Tables = append(p.Tables, pageTable{"clients", clientTitle, rep.keyWord(1), head, rows})
 	var text strings.Builder
 	rep.writeData(&text)
-	rep.writeTables(&text)
 	rep.writeNotes(&text)
 	p.Text = printable.Escape(text.String())
 	return pageTemplate.Execute(w, p)

@@ -3,10 +3,9 @@ package replay
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/suggest"
@@ -17,9 +16,6 @@ const (
 	maxPaths = 8
 	// leastOfPath is the least share of the requests that such a group has.
 	leastOfPath = 0.01
-	// maxPathKeys is how many keys such a group has at most: beyond, a sample of them. One takes at
-	// most 700 bytes, half of them a long key, so 8 groups take at most 90 MB.
-	maxPathKeys = 1 << 14
 	// maxSteps is how often a fifth is taken off the share until all limits together refuse as few.
 	maxSteps = 10
 )
@@ -29,16 +25,16 @@ const (
 // are the ones with the most requests among the ones that wait in the first full queue.
 type pathGroups struct {
 	collect func() *suggest.Collector
-	counts  map[string]uint64 // by group, until the first request is decided
-	all     uint64            // their sum, and the requests without a group
-	groups  []*pathGroup      // the chosen ones
-	packed  []byte            // reused
+	byPath  map[string]*pathGroup // the chosen ones, once a request was decided
+	all     uint64                // requests until then
+	chosen  []*pathGroup          // nil until then
 }
 
 type pathGroup struct {
 	path      string
 	requests  uint64
-	collector *suggest.Collector
+	collector *suggest.Collector // nil if the group is not chosen
+	clients   map[*client]*suggest.Client
 	found     *suggest.Result // of the collector at the end
 }
 
@@ -71,60 +67,64 @@ var nameBytes = func() (is [256]bool) {
 	return is
 }()
 
-// pack returns a key with a group behind it, valid until the next call.
-func (p *pathGroups) pack(key, path []byte) []byte {
-	group := groupOf(path)
-	if p.counts != nil {
-		p.all++
-		p.counts[string(group)]++
+// of returns the group of a path, or nil if it is not chosen.
+func (p *pathGroups) of(path []byte) *pathGroup {
+	path = groupOf(path)
+	g := p.byPath[string(path)]
+	if p.chosen == nil {
+		if p.all++; g == nil {
+			g = &pathGroup{path: string(path)}
+			p.byPath[g.path] = g
+		}
+		g.requests++
 	}
-	p.packed = binary.AppendUvarint(p.packed[:0], uint64(len(key)))
-	return append(append(p.packed, key...), group...)
-}
-
-func unpackGroup(packed []byte) (key, group []byte) {
-	size, n := binary.Uvarint(packed)
-	return packed[n:][:size], packed[n+int(size):]
+	return g
 }
 
 // choose chooses the groups by the requests so far.
 func (p *pathGroups) choose() {
-	for path, n := range p.counts {
-		if path != "" && float64(n) >= leastOfPath*float64(p.all) {
-			p.groups = append(p.groups, &pathGroup{path: path, requests: n})
-		}
-	}
-	p.counts = nil
-	slices.SortFunc(p.groups, func(a, b *pathGroup) int {
+	delete(p.byPath, "")
+	p.chosen = slices.SortedFunc(maps.Values(p.byPath), func(a, b *pathGroup) int {
 		return cmp.Or(cmp.Compare(b.requests, a.requests), cmp.Compare(a.path, b.path))
 	})
-	p.groups = p.groups[:min(len(p.groups), maxPaths)]
-	for _, g := range p.groups {
-		g.collector, g.requests = p.collect(), 0
+	p.chosen = slices.DeleteFunc(p.chosen[:min(len(p.chosen), maxPaths)], func(g *pathGroup) bool {
+		return float64(g.requests) < leastOfPath*float64(p.all)
+	})
+	clear(p.byPath)
+	for _, g := range p.chosen {
+		p.byPath[g.path] = g
+		g.collector, g.clients, g.requests = p.collect(), make(map[*client]*suggest.Client), 0
 	}
 }
 
-// add adds a request of a key to its group, if it is one of the chosen ones.
-func (p *pathGroups) add(key, group []byte, at pending, cost uint64) {
-	if p.counts != nil {
+// add adds a request to its group, if that is one of the chosen ones.
+func (p *pathGroups) add(at pending, cost uint64) {
+	if p.chosen == nil {
 		p.choose()
 	}
-	for _, g := range p.groups {
-		if g.path == string(group) {
-			g.requests++
-			g.collector.Add(key, at.time, cost, at.path)
-			return
-		}
+	g := at.group
+	if g == nil || g.collector == nil {
+		return
 	}
+	c := g.clients[at.client]
+	if c == nil {
+		c = new(suggest.Client)
+		g.clients[at.client] = c
+	}
+	g.requests++
+	g.collector.Add(c, at.time, cost)
 }
 
 // end returns the groups of a whole log in the order of their paths.
 func (p *pathGroups) end(whole *suggest.Collector) []*pathGroup {
-	for _, g := range p.groups {
+	for _, g := range p.chosen {
+		for all, part := range g.clients {
+			part.Visits = all.Visits
+		}
 		g.found = g.collector.Result(whole)
 	}
-	slices.SortFunc(p.groups, func(a, b *pathGroup) int { return cmp.Compare(a.path, b.path) })
-	return p.groups
+	slices.SortFunc(p.chosen, func(a, b *pathGroup) int { return cmp.Compare(a.path, b.path) })
+	return p.chosen
 }
 
 // PathLimit is the limit that a group of paths needs by itself.
@@ -132,9 +132,7 @@ type PathLimit struct {
 	// Path is a path, or if it ends with a slash and is not "/" all paths below it.
 	Path     string `json:"path"`
 	Requests uint64 `json:"requests"`
-	// Clients is an estimate from one client in OneIn, and so is KeysRefused of the Limit.
-	Clients uint64 `json:"clients"`
-	OneIn   uint64 `json:"one_in"`
+	Clients  uint64 `json:"clients"`
 	// Limit is found as the suggested limit of all requests is.
 	Limit *Limit `json:"limit"`
 	// Stricter reports that a client can take at most half as much in a minute as under the limit of
@@ -142,15 +140,16 @@ type PathLimit struct {
 	Stricter bool `json:"stricter"`
 
 	name  string // in a policy
-	found *suggest.Result
+	group *pathGroup
 }
 
 // findByPath finds limits that together refuse at most the share of the clients, and returns the
 // one of all requests, if there is one. Each limit gets the same share, which becomes smaller until
 // that is so.
 func (s *Suggestion) findByPath(
-	o *Options, found *suggest.Result, groups []*pathGroup, span time.Duration,
+	o *Options, clients map[string]*client, groups []*pathGroup, span time.Duration,
 ) (all *Limit) {
+	found := s.found
 	share := o.Suggest.fraction
 	for i := range maxSteps + 1 {
 		if i == maxSteps {
@@ -164,13 +163,12 @@ func (s *Suggestion) findByPath(
 			bursts := burstsFor(o, g.found, share)
 			if l := leastLimit(bursts, o.leastBurst(), g.found, span); l != nil {
 				s.Paths = append(s.Paths, PathLimit{
-					Path: g.path, Requests: g.requests, OneIn: g.found.OneIn,
-					Clients: uint64(len(g.found.Clients)) * g.found.OneIn,
-					Limit:   l, Stricter: 2*l.perMinute() <= all.perMinute(), found: g.found,
+					Path: g.path, Requests: g.requests, Clients: uint64(len(g.clients)), Limit: l,
+					Stricter: 2*l.perMinute() <= all.perMinute(), group: g,
 				})
 			}
 		}
-		s.Together, s.TogetherOneIn = together(s.plan(all))
+		s.Together = s.together(all, clients)
 		if float64(s.Together) <= o.Suggest.fraction*float64(found.Matter()) {
 			break
 		}
@@ -179,27 +177,27 @@ func (s *Suggestion) findByPath(
 	return all
 }
 
-// together returns how many clients that matter are ever refused by any limit of a plan, as an
-// estimate from one in oneIn. A client is refused first by a limit that would refuse it alone, so these are the
-// clients that a limit refuses by itself.
-func together(plan []PathLimit) (clients, oneIn uint64) {
-	for _, p := range plan {
-		oneIn = max(oneIn, p.found.OneIn)
-	}
-	refused := make(map[string]bool)
-	for _, p := range plan {
-		for _, c := range p.found.Refused(p.Limit.index, p.Limit.Burst) {
-			if p.found.Matters(c) && suggest.InSample(c.Key, oneIn) {
-				refused[c.Key] = true
+// together returns how many clients that matter are ever refused by any limit of the policy. A client
+// is refused first by a limit that would refuse it alone, so these are the clients that a limit
+// refuses by itself.
+func (s *Suggestion) together(all *Limit, clients map[string]*client) (n uint64) {
+	for _, c := range clients {
+		refused := s.found.Need(&c.Client, all.index) > all.Burst
+		for _, p := range s.Paths {
+			if part := p.group.clients[c]; part != nil && p.Stricter {
+				refused = refused || p.group.found.Need(part, p.Limit.index) > p.Limit.Burst
 			}
 		}
+		if refused && s.found.Matters(&c.Client) {
+			n++
+		}
 	}
-	return uint64(len(refused)) * oneIn, oneIn
+	return n
 }
 
 // plan returns the limit of all requests and the limits of the paths that are stricter, with names.
 func (s *Suggestion) plan(all *Limit) []PathLimit {
-	plan := []PathLimit{{name: "suggested", Limit: all, found: s.found}}
+	plan := []PathLimit{{name: "suggested", Limit: all}}
 	for _, p := range s.Paths {
 		if !p.Stricter {
 			continue
@@ -213,33 +211,24 @@ func (s *Suggestion) plan(all *Limit) []PathLimit {
 	return plan
 }
 
-// writePaths writes a table of the limits by path.
-func (rep *Report) writePaths(b *strings.Builder) {
+// pathTable has the limits by path.
+func (rep *Report) pathTable() table {
+	t := table{ID: "paths", Title: "Limits by path, each by itself", Of: "path",
+		Head: []string{"requests", "clients", "refused", "limit"}}
+	if rep.Limit == nil || !rep.options.ByPath {
+		return t
+	}
 	s := rep.Suggestion
-	b.WriteString("\nLimits by path, each by itself:\n\n")
-	table := columns(b)
-	fmt.Fprintln(table, "requests\tclients\trefused\t  limit\t  path")
-	all := PathLimit{Path: "all", Requests: rep.Requests, Clients: rep.Keys, OneIn: 1, Limit: rep.Limit}
-	sampled := ""
+	all := PathLimit{Path: "all", Requests: rep.Requests, Clients: rep.Keys, Limit: rep.Limit}
 	for _, p := range append([]PathLimit{all}, s.Paths...) {
 		if p.Stricter {
 			p.Path = "> " + p.Path
 		}
-		about := ""
-		if p.OneIn > 1 {
-			about = "≈ "
-			sampled = "≈: an estimate, because the path has more than 16,384 clients.\n"
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t  %s, burst %s\t  %s\n", grouped(p.Requests),
-			about+grouped(p.Clients), about+grouped(p.Limit.KeysRefused), p.Limit.Rate,
-			grouped(p.Limit.Burst), p.Path)
+		t.add(p.Path, grouped(p.Requests), grouped(p.Clients), grouped(p.Limit.KeysRefused),
+			fmt.Sprintf("%s, burst %s", p.Limit.Rate, grouped(p.Limit.Burst)))
 	}
-	table.Flush()
-	about := ""
-	if s.TogetherOneIn > 1 {
-		about = "about "
-	}
-	fmt.Fprintf(b, "\n%s>: in the policy, because it is far stricter than the limit of all requests.\n"+
-		"Together, the limits of the policy refuse %s%s that count for the share.\n", sampled, about,
+	t.Note = fmt.Sprintf(">: in the policy, because it is far stricter than the limit of all requests.\n"+
+		"Together, the limits of the policy refuse %s that count for the share.\n",
 		ofAll(s.Together, s.found.Matter(), "client", "clients"))
+	return t
 }

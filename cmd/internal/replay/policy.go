@@ -3,7 +3,6 @@ package replay
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,6 +15,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/textfile"
 	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -27,20 +27,17 @@ type policyMode struct {
 	facts   []*fact
 	request http.Request
 	url     url.URL
-	packed  []byte
+	packed  []byte // reused
 
-	outcome  PolicyOutcome            // its counts of requests
-	refusals map[string]*ruleRefusals // by the label of the rule
-}
-
-// ruleRefusals are the keys that a rule refuses.
-type ruleRefusals struct {
-	ranking ranking
-	keys    visitors
+	outcome  PolicyOutcome                // its counts of requests
+	refusals map[string]map[string]uint64 // by the label of the rule, and by key
+	maxKeys  int                          // of each rule
 }
 
 func newPolicyMode(o *Options) (*policyMode, error) {
-	p := &policyMode{facts: newFacts(o.Policy), refusals: make(map[string]*ruleRefusals)}
+	p := &policyMode{
+		facts: newFacts(o.Policy), refusals: make(map[string]map[string]uint64), maxKeys: o.MaxKeys,
+	}
 	p.request = http.Request{
 		URL: &p.url, Header: http.Header{}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
@@ -50,7 +47,7 @@ func newPolicyMode(o *Options) (*policyMode, error) {
 	}
 	p.limiter, err = httplimit.New(o.Policy, httplimit.WithoutClaims(),
 		httplimit.WithClientAddress(httplimit.ClientAddress{
-			Trusted: o.Trusted, IPv6Bits: o.IPv6Prefix,
+			Trusted: cli.Prefixes(o.Trusted), IPv6Bits: o.IPv6Prefix,
 		}),
 		httplimit.WithLimiterOptions(
 			tb.WithClock(func() time.Time { return p.now }), tb.WithMaxKeys(o.MaxKeys),
@@ -66,55 +63,43 @@ func (p *policyMode) countKey(_ *http.Request, e httplimit.Event) {
 	if e.Allowed {
 		return
 	}
-	r := p.refusals[e.Rule]
-	if r == nil {
-		r = &ruleRefusals{newRanking(maxTracked), newVisitors(maxVisitors)}
-		p.refusals[e.Rule] = r
+	if p.refusals[e.Rule] == nil {
+		p.refusals[e.Rule] = make(map[string]uint64)
 	}
-	key := []byte(httplimit.FormatKey(e.Key))
-	r.ranking.track(key, &r.keys).Value.add(0, 0, false)
+	keys, key := p.refusals[e.Rule], httplimit.FormatKey(e.Key)
+	if keys[key] > 0 || len(keys) < p.maxKeys {
+		keys[key]++
+	}
 }
 
 // pack returns what the rules look at. The cost is theirs.
-func (p *policyMode) pack(
-	rec *accesslog.Record, format accesslog.Format,
-) (packed []byte, cost float64) {
-	p.packed = p.packed[:0]
-	add := func(s string) {
-		p.packed = append(binary.AppendUvarint(p.packed, uint64(len(s))), s...)
-	}
+func (p *policyMode) pack(rec *accesslog.Record, format accesslog.Format) pending {
 	peer, forwarded := p.keyer.origin(rec)
-	add(view(peer))
-	add(strings.Join(forwarded, ","))
+	p.packed = compositekey.Append(p.packed[:0], peer)
+	p.packed = compositekey.Append(p.packed, strings.Join(forwarded, ","))
 	for i, f := range p.facts {
 		v := f.value(rec)
 		if i == thePath && len(v) == 0 && (len(rec.Method) > 0 || format.NamesFields()) {
 			v = []byte("/") // as in GET http://host HTTP/1.1, or the log has no paths
 		}
-		add(view(v))
+		p.packed = compositekey.Append(p.packed, v)
 	}
-	return p.packed, 0
+	return pending{parts: string(p.packed)}
 }
 
-func (p *policyMode) decide(at pending, packed []byte) (granted bool, err error) {
+func (p *policyMode) decide(at pending) (granted bool, err error) {
 	p.now = time.Unix(0, at.time)
-	rest := string(packed)
-	next := func() (s string) {
-		size, n := binary.Uvarint(packed)
-		s = rest[n:][:size]
-		rest, packed = rest[n+len(s):], packed[n+len(s):]
-		return s
-	}
+	parts := compositekey.Parts(at.parts)
+	peer, forwarded, values := parts[0], parts[1], parts[2:]
 	r := &p.request
 	clear(r.Header)
-	r.RemoteAddr = next()
-	if forwarded := next(); forwarded != "" {
+	r.RemoteAddr = peer
+	if forwarded != "" {
 		r.Header["X-Forwarded-For"] = []string{forwarded}
 	}
-	values := make([]string, len(p.facts))
-	for i, f := range p.facts {
-		if values[i] = next(); i >= headers && values[i] != "" {
-			r.Header[strings.TrimPrefix(f.name, "header:")] = []string{values[i]}
+	for i, f := range p.facts[headers:] {
+		if v := values[headers+i]; v != "" {
+			r.Header[strings.TrimPrefix(f.name, "header:")] = []string{v}
 		}
 	}
 	r.Method, r.Host = cmp.Or(values[theMethod], http.MethodGet), values[theHost]
@@ -145,25 +130,25 @@ func (p *policyMode) resolve(path, query string) bool {
 }
 
 // readPolicy reads the policy if one is named, and prints its warnings.
-func (c *Command) readPolicy(ctx context.Context, o *Options, stderr io.Writer) error {
-	if c.Policy == "" {
+func (o *Options) readPolicy(ctx context.Context, stderr io.Writer) error {
+	if o.PolicyFile == "" {
 		return nil
 	}
-	data, err := textfile.Await(ctx, c.Policy, func() (string, error) {
-		data, err := os.ReadFile(c.Policy)
+	data, err := textfile.Await(ctx, o.PolicyFile, func() (string, error) {
+		data, err := os.ReadFile(o.PolicyFile)
 		return string(data), err
 	})
 	if err != nil {
 		return err
 	}
-	if o.Policy, err = cli.ParsePolicyFile(c.Policy, []byte(data)); err != nil {
+	if o.Policy, err = cli.ParsePolicyFile(o.PolicyFile, []byte(data)); err != nil {
 		return err
 	}
 	if err := checkReplayable(o.Policy); err != nil {
-		return fmt.Errorf("%s: %w", c.Policy, err)
+		return fmt.Errorf("%s: %w", o.PolicyFile, err)
 	}
 	for _, text := range o.Policy.Warnings() {
-		fmt.Fprintf(stderr, "tb: %s: warning: %s\n", c.Policy, text)
+		fmt.Fprintf(stderr, "tb: %s: warning: %s\n", o.PolicyFile, text)
 	}
 	return nil
 }

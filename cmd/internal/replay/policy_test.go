@@ -13,25 +13,23 @@ import (
 // policyOptions returns the options of a replay of a policy.
 func policyOptions(t testing.TB, policy string) (Options, error) {
 	t.Helper()
-	c := Command{
-		Key: []string{"ip"}, IPv6Prefix: 64, Cost: mustCost(t, "1"), MaxKeys: tb.DefaultMaxKeys,
-		Policy: testkit.File(t, "policy.json", policy),
-		Field:  map[string]string{},
+	o := Options{
+		Keys: []string{"ip"}, IPv6Prefix: 64, Cost: mustCost(t, "1"), MaxKeys: tb.DefaultMaxKeys,
+		PolicyFile: testkit.File(t, "policy.json", policy),
 	}
-	o, err := c.options()
-	if err != nil {
+	if err := o.complete(); err != nil {
 		t.Fatal(err)
 	}
-	return o, c.readPolicy(t.Context(), &o, io.Discard)
+	return o, o.readPolicy(t.Context(), io.Discard)
 }
 
-func replayPolicy(t testing.TB, policy string, inputs ...Input) Report {
+func replayPolicy(t testing.TB, policy string, inputs ...Input) *Report {
 	t.Helper()
 	o, err := policyOptions(t, policy)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return replay(t, o, inputs...).Report
+	return replay(t, o, inputs...)
 }
 
 // outcomes returns the counts of a policy and of its rules as text.
@@ -49,7 +47,7 @@ func TestAPolicyOfOneRuleDecidesAsItsLimit(t *testing.T) {
 	got := replayPolicy(t, policy, sampled(20_000)).Policy
 	o := options(t, "2", 7)
 	o.Cost = mustCost(t, "1.5")
-	rep := replay(t, o, sampled(20_000)).Report
+	rep := replay(t, o, sampled(20_000))
 	want := rep.Limit
 	if want.Refused == 0 || got.Granted != want.Granted || got.Refused != want.Refused ||
 		got.Rules[0].Granted != want.Granted || got.Rules[0].Refused != want.Refused {

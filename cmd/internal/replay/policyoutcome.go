@@ -1,9 +1,10 @@
 package replay
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 )
 
 // PolicyOutcome has the decisions of a policy.
@@ -31,23 +32,21 @@ type RuleOutcome struct {
 	// all enforced rules granted.
 	Granted uint64 `json:"granted"`
 	Refused uint64 `json:"refused"`
-	// KeysRefused is how many keys were refused at least once. It is exact up to 131,072, and an
-	// estimate beyond. Top has the ten keys refused most. In both, a request that several rules refuse
-	// counts for the one with the longest wait.
+	// KeysRefused is how many keys were refused at least once, up to --max-keys. Top has the ten keys
+	// refused most. In both, a request that several rules refuse counts for the one with the longest
+	// wait.
 	KeysRefused uint64    `json:"keys_refused"`
 	Top         []RuleKey `json:"top"`
 }
 
 // RuleKey is a key that a rule has refused.
 type RuleKey struct {
-	Key string `json:"key"`
-	// Refused is a lower bound if Partial is true, because the rule has refused too many keys.
+	Key     string `json:"key"`
 	Refused uint64 `json:"refused"`
-	Partial bool   `json:"partial"`
 }
 
-func (p *policyMode) fill(res *Result) {
-	rep, o := &res.Report, p.outcome
+func (p *policyMode) fill(rep *Report) {
+	o := p.outcome
 	o.Rules = []RuleOutcome{}
 	for _, s := range p.limiter.Stats() {
 		rule := RuleOutcome{
@@ -56,12 +55,14 @@ func (p *policyMode) fill(res *Result) {
 			Refused: s.Refused + s.Rejected + s.ShadowRefused,
 		}
 		rep.EvictedInDebt += s.Table.EvictedInDebt
-		if r := p.refusals[s.Label]; r != nil {
-			rule.KeysRefused = r.keys.keys()
-			for _, e := range r.ranking.top(shownKeys) {
-				rule.Top = append(rule.Top, RuleKey{e.Key, e.Value.refused, e.Partial})
-			}
+		rule.KeysRefused = uint64(len(p.refusals[s.Label]))
+		for key, n := range p.refusals[s.Label] {
+			rule.Top = append(rule.Top, RuleKey{key, n})
 		}
+		slices.SortFunc(rule.Top, func(a, b RuleKey) int {
+			return cmp.Or(cmp.Compare(b.Refused, a.Refused), cmp.Compare(a.Key, b.Key))
+		})
+		rule.Top = rule.Top[:min(len(rule.Top), shownKeys)]
 		o.Rules = append(o.Rules, rule)
 	}
 	for _, f := range p.facts {
@@ -73,31 +74,24 @@ func (p *policyMode) fill(res *Result) {
 	rep.Policy = &o
 }
 
-// write writes the decisions of each rule.
-func (o *PolicyOutcome) write(b *strings.Builder) {
-	if o.Unclear > 0 {
-		fmt.Fprintf(b, "%s %s no path that all servers read alike, and no rule decides it.\n",
-			grouped(o.Unclear), plural(o.Unclear, "request has", "requests have"))
+// tables returns the decisions of each rule, and the keys that it refuses most.
+func (o *PolicyOutcome) tables() []table {
+	if o == nil {
+		return nil
 	}
-	b.WriteString("\n")
-	table := columns(b)
-	fmt.Fprintln(table, "granted\trefused\tshare\tkeys refused\tmode\t  rule")
+	rules := table{ID: "rules", Title: "What each rule decides", Of: "rule",
+		Head: []string{"granted", "refused", "share", "keys refused", "mode"}}
+	keys := table{ID: "keys", Title: "Refused most", Of: "key", Head: []string{"refused", "rule"}}
 	for _, r := range o.Rules {
 		mode := "enforce"
 		if r.Shadow {
 			mode = "shadow"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t  %s\n", grouped(r.Granted), grouped(r.Refused),
-			percent(share(r.Refused, r.Granted+r.Refused)), grouped(r.KeysRefused), mode, r.Rule)
-	}
-	table.Flush()
-	b.WriteString("\nRefused most:\n\n")
-	fmt.Fprintln(table, "refused\trule\t  key")
-	for _, r := range o.Rules {
+		rules.add(r.Rule, grouped(r.Granted), grouped(r.Refused),
+			percent(share(r.Refused, r.Granted+r.Refused)), grouped(r.KeysRefused), mode)
 		for _, k := range r.Top {
-			fmt.Fprintf(table, "%s\t%s\t  %s\n", atLeast(k.Partial)+grouped(k.Refused), r.Rule,
-				shorten(k.Key, 100))
+			keys.add(shorten(k.Key, 100), grouped(k.Refused), r.Rule)
 		}
 	}
-	table.Flush()
+	return []table{rules, keys}
 }

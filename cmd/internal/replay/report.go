@@ -44,7 +44,8 @@ type Report struct {
 	// KeyParts and Cost are the flags --key and --cost.
 	KeyParts []string `json:"key_parts"`
 	Cost     string   `json:"cost"`
-	// Keys is the number of distinct keys. If KeysExact is false, it is an estimate within about 1 %.
+	// Keys is the number of distinct keys. If KeysExact is false, there are more, and no count of keys
+	// has the others.
 	Keys      uint64 `json:"keys"`
 	KeysExact bool   `json:"keys_exact"`
 	// Missing counts the requests without a part of the key, by part. They share the
@@ -52,8 +53,7 @@ type Report struct {
 	Missing map[string]uint64 `json:"missing"`
 	// CostStandIns counts the requests whose cost field was not a positive number.
 	CostStandIns uint64 `json:"cost_stand_ins"`
-	// Clients says what is remarkable about the clients, if ip is in the key. If there are more keys
-	// than are tracked, its counts are lower bounds.
+	// Clients says what is remarkable about the clients, if ip is in the key.
 	Clients Clients `json:"clients"`
 
 	// Limit was replayed or is suggested. It is left out under a policy, and if there is no answer.
@@ -71,9 +71,10 @@ type Report struct {
 	// Keys is 0 then, and Missing has no counts.
 	Policy *PolicyOutcome `json:"policy,omitempty"`
 
-	options *Options
-	hint    string // where the log may have the client
-	remark  string // what may be a doubt
+	options  *Options
+	timeline timeline
+	hint     string // where the log may have the client
+	remark   string // what may be a doubt
 }
 
 // Busiest is the second of a log with the most requests of all keys.
@@ -104,8 +105,7 @@ type Limit struct {
 	// Rate is always with its unit: "5/s", "300/m". Burst is in tokens.
 	Rate  string `json:"rate"`
 	Burst uint64 `json:"burst"`
-	// KeysRefused is how many keys are refused at least once. For a limit that was replayed, it is
-	// exact up to 131,072, and an estimate beyond.
+	// KeysRefused is how many keys are refused at least once.
 	KeysRefused uint64 `json:"keys_refused"`
 	// Granted and Refused count requests. They are 0 and Uncounted is true under a suggested limit if
 	// costs vary or there are more than 4,194,304 requests.
@@ -126,9 +126,6 @@ type TopKey struct {
 	// if the limit is Uncounted.
 	Requests uint64 `json:"requests"`
 	Refused  uint64 `json:"refused"`
-	// Partial reports that the log has more keys than are tracked, and that this one may have been
-	// seen before it was tracked. Its counts are then lower bounds.
-	Partial bool `json:"partial"`
 	// Peak is the most requests in one second of the log, granted or not.
 	Peak uint32 `json:"peak_per_second"`
 	// Habit is what the log shows of the client: the name of a crawler in its User-Agent, and the
@@ -138,8 +135,8 @@ type TopKey struct {
 
 // newReport returns a report without any request. Its lists are empty and not nil, because
 // JSON would have nil as null.
-func newReport(o *Options) Report {
-	return Report{
+func newReport(o *Options) *Report {
+	return &Report{
 		Files: []File{}, Malformed: []string{}, Others: []string{}, Doubts: []string{}, Kinds: []Kind{},
 		Top: []TopKey{}, Algorithms: []AlgorithmOutcome{}, Missing: make(map[string]uint64),
 		KeyParts: o.Keys, Cost: o.Cost.String(), options: o,

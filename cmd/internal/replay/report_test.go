@@ -10,7 +10,7 @@ func TestReportByHand(t *testing.T) {
 	log := line("a", 10, 1) + line("a", 10, 1) + line("a", 10, 1) + line("a", 10, 1) +
 		"broken\n" + line("b", 8, 1) + line("a", 11, 1) + line("a", 11, 1)
 	two := input("two.log", line("c", 5, 1))
-	rep := replay(t, options(t, "1", 2), input("one.log", log), two).Report
+	rep := replay(t, options(t, "1", 2), input("one.log", log), two)
 	text := func(v any) string { b, _ := json.Marshal(v); return string(b) }
 	for _, tt := range []struct {
 		name string
@@ -29,10 +29,10 @@ func TestReportByHand(t *testing.T) {
 			`"requests":6,"requests_refused":3},{"kind":"one request","matters":false,"clients":2,` +
 			`"clients_refused":0,"requests":2,"requests_refused":0},{"kind":"more than 2 requests",` +
 			`"matters":false,"clients":1,"clients_refused":1,"requests":6,"requests_refused":3}]`},
-		{"top", rep.Top, `[{"key":["a"],"requests":6,"refused":3,"partial":false,` +
+		{"top", rep.Top, `[{"key":["a"],"requests":6,"refused":3,` +
 			`"peak_per_second":4,"habit":"mostly /p"},{"key":["b"],"requests":1,"refused":0,` +
-			`"partial":false,"peak_per_second":1,"habit":"mostly /p"},{"key":["c"],"requests":1,` +
-			`"refused":0,"partial":false,"peak_per_second":1,"habit":"mostly /p"}]`},
+			`"peak_per_second":1,"habit":"mostly /p"},{"key":["c"],"requests":1,` +
+			`"refused":0,"peak_per_second":1,"habit":"mostly /p"}]`},
 		{"busiest", rep.Busiest, `{"second":"2015-05-17T10:00:10Z","requests":4}`},
 	} {
 		if text(tt.got) != tt.want {

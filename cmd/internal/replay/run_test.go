@@ -27,7 +27,7 @@ func input(name, log string) Input {
 	}}
 }
 
-func replay(t testing.TB, o Options, inputs ...Input) *Result {
+func replay(t testing.TB, o Options, inputs ...Input) *Report {
 	t.Helper()
 	res, err := Run(t.Context(), o, inputs)
 	if err != nil {
@@ -55,8 +55,8 @@ func TestEmptyFiles(t *testing.T) {
 	}{{line("a", 1, 1), nil}, {"", accesslog.ErrEmpty}} {
 		res, err := Run(t.Context(), options(t, "1", 2),
 			[]Input{input("empty.log", ""), input("other.log", tt.other)})
-		if !errors.Is(err, tt.want) || len(res.Report.Files) != 2 {
-			t.Errorf("%q: error %v, files %v; want %v", tt.other, err, res.Report.Files, tt.want)
+		if !errors.Is(err, tt.want) || len(res.Files) != 2 {
+			t.Errorf("%q: error %v, files %v; want %v", tt.other, err, res.Files, tt.want)
 		}
 	}
 }
@@ -68,8 +68,8 @@ func TestALogOfMostlyMalformedLines(t *testing.T) {
 	res, err := Run(t.Context(), options(t, "1", 2),
 		[]Input{input("bad.log", bad), input("good.log", good)})
 	const want = "bad.log: 500 of 501 lines are malformed, for example bad.log:2: "
-	if err == nil || !strings.HasPrefix(err.Error(), want) || res.Report.Requests != 3 {
-		t.Errorf("%d requests, error %v", res.Report.Requests, err)
+	if err == nil || !strings.HasPrefix(err.Error(), want) || res.Requests != 3 {
+		t.Errorf("%d requests, error %v", res.Requests, err)
 	}
 }
 
@@ -80,8 +80,8 @@ func TestReadErrorsKeepTheReport(t *testing.T) {
 		return io.NopCloser(io.MultiReader(log, failing{broken})), nil
 	}}
 	res, err := Run(t.Context(), options(t, "1", 2), []Input{in})
-	if !errors.Is(err, broken) || res.Report.Requests != 1 || res.Report.Interrupted {
-		t.Errorf("%v with %+v", err, res.Report)
+	if !errors.Is(err, broken) || res.Requests != 1 || res.Interrupted {
+		t.Errorf("%v with %+v", err, res)
 	}
 }
 
@@ -105,8 +105,8 @@ func TestInterruptedRunReportsWhatItHas(t *testing.T) {
 	}}
 	rest := file(t, "b.log", line("c", 3, 1))
 	res, err := Run(ctx, options(t, "1", 2), []Input{rest, in})
-	if err != nil || !res.Report.Interrupted || res.Report.Requests != 2 || res.Report.Keys != 2 {
-		t.Errorf("%v with %+v", err, res.Report)
+	if err != nil || !res.Interrupted || res.Requests != 2 || res.Keys != 2 {
+		t.Errorf("%v with %+v", err, res)
 	}
 }
 

@@ -91,15 +91,15 @@ func (o *Options) flags() (replay, proxy string) {
 			b.WriteString(" --" + flag + " " + shellWord(value))
 		}
 	}
-	add("trusted-proxies", listOf(o.Trusted, ","), "")
+	add("trusted-proxies", listOf(cli.Prefixes(o.Trusted), ","), "")
 	proxy = b.String()
 	add("key", strings.Join(o.Keys, ","), "ip")
 	add("ipv6-prefix", strconv.Itoa(o.IPv6Prefix), "64")
 	add("cost", o.Cost.String(), "1")
-	for _, name := range slices.Sorted(maps.Keys(o.Schema.Names)) {
-		add("field", name+"="+o.Schema.Names[name], "")
+	for _, name := range slices.Sorted(maps.Keys(o.Field)) {
+		add("field", name+"="+o.Field[name], "")
 	}
-	add("format", o.Schema.LogFormat, "")
+	add("format", o.Format, "")
 	return b.String(), proxy
 }
 

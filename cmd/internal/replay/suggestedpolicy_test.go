@@ -5,8 +5,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-
-	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
 )
 
 // The suggested limit and the suggested policy refuse as many clients as the suggestion says, and
@@ -32,7 +30,7 @@ func TestTheSuggestionIsKept(t *testing.T) {
 		in := input("a.log", log.String())
 		o := suggestOptions(t, "34%", tt.rates)
 		o.Keys, o.Cost = strings.Split(tt.key, ","), mustCost(t, tt.cost)
-		rep := replay(t, o, in).Report
+		rep := replay(t, o, in)
 		l := rep.Limit
 		if l == nil || l.KeysRefused == 0 {
 			t.Fatalf("%v: %+v, %s", tt, l, rep.NoAnswer)
@@ -42,7 +40,7 @@ func TestTheSuggestionIsKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		o.Suggest, o.Rate, o.Burst = Share{}, l.rate, int(l.Burst)
-		limit := replay(t, o, in).Report.Limit
+		limit := replay(t, o, in).Limit
 		rule := replayPolicy(t, policy, in).Policy.Rules[0]
 		if limit.KeysRefused != l.KeysRefused || rule.KeysRefused != l.KeysRefused ||
 			rule.Refused != limit.Refused || rule.Granted != limit.Granted {
@@ -77,7 +75,7 @@ func TestAPolicyCannotHaveAllLimits(t *testing.T) {
 	} {
 		o := suggestOptions(t, "0%", tt.rate)
 		o.Keys, o.Cost = strings.Split(tt.key, ","), mustCost(t, tt.cost)
-		rep := replay(t, o, input("a.log", aDay(strings.Repeat(line("a", 1, 1), minRequests)))).Report
+		rep := replay(t, o, input("a.log", aDay(strings.Repeat(line("a", 1, 1), minRequests))))
 		if err := rep.noPolicy(); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%v: error %v", tt, err)
 		}
@@ -91,10 +89,8 @@ func TestSuggestedFlags(t *testing.T) {
 	}
 	o.Keys, o.IPv6Prefix, o.Cost = []string{"ip", "it's"}, 48, mustCost(t, "bytes")
 	o.Trusted = networks(t, "10.0.0.0/8", "::1/128")
-	o.Schema = accesslog.Schema{
-		LogFormat: `$remote_addr [$time_local] "$request"`,
-		Names:     map[string]string{"uri": "my;uri", "ip": "client.ip"},
-	}
+	o.Format = `$remote_addr [$time_local] "$request"`
+	o.Field = map[string]string{"uri": "my;uri", "ip": "client.ip"}
 	replay, proxy := o.flags()
 	const trusted = ` --trusted-proxies 10.0.0.0/8,::1/128`
 	const want = trusted + ` --key 'ip,it'\''s' --ipv6-prefix 48 --cost bytes` +

@@ -1,15 +1,12 @@
 package replay
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/suggest"
-	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -38,10 +35,8 @@ type Suggestion struct {
 	// Paths has the limits of the paths with the most requests, if --by-path asks for them.
 	Paths []PathLimit `json:"paths"`
 	// Together is how many clients that matter the limits of the policy ever refuse, at most the share
-	// that --suggest asks for. It is an estimate from one client in TogetherOneIn. Both are left out
-	// without --by-path.
-	Together      uint64 `json:"together,omitempty"`
-	TogetherOneIn uint64 `json:"together_one_in,omitempty"`
+	// that --suggest asks for. It is left out without --by-path.
+	Together uint64 `json:"together,omitempty"`
 
 	found *suggest.Result // of all requests
 }
@@ -62,86 +57,64 @@ type suggestionMode struct {
 	o         *Options
 	collector *suggest.Collector
 	paths     *pathGroups // nil without Options.ByPath
-	tooMany   bool        // clients
 }
 
 func newSuggestionMode(o *Options) (*suggestionMode, error) {
-	k, err := newKeyed(o)
+	k, err := newKeyed(o, o.MaxKeys)
 	if err != nil {
 		return nil, err
 	}
-	m := &suggestionMode{keyed: k, o: o, collector: newCollector(o, o.MaxKeys, true)}
+	m := &suggestionMode{keyed: k, o: o, collector: newCollector(o, uint64(o.Cost.constant))}
 	if o.ByPath {
-		m.paths = &pathGroups{counts: make(map[string]uint64), collect: func() *suggest.Collector {
-			return newCollector(o, min(o.MaxKeys, maxPathKeys), false)
-		}}
+		m.paths = &pathGroups{
+			byPath:  make(map[string]*pathGroup),
+			collect: func() *suggest.Collector { return newCollector(o, 0) }, // without times
+		}
 	}
 	return m, nil
 }
 
-// newCollector returns a collector of a number of keys, which keeps the times of their requests or
-// not.
-func newCollector(o *Options, maxKeys int, times bool) *suggest.Collector {
+// newCollector returns a collector of requests with a fixed cost, whose times it keeps, or with 0.
+func newCollector(o *Options, cost uint64) *suggest.Collector {
 	var limits []tb.Limit
 	for _, r := range o.Rates {
 		limits = append(limits, r.limit(1))
 	}
-	cost := uint64(0)
-	if times {
-		cost = uint64(o.Cost.constant)
-	}
-	return suggest.New(limits, cost, maxKeys)
+	return suggest.New(limits, cost)
 }
 
-func (m *suggestionMode) pack(
-	rec *accesslog.Record, f accesslog.Format,
-) (text []byte, cost float64) {
-	text, cost = m.keyed.pack(rec, f)
+func (m *suggestionMode) pack(rec *accesslog.Record, f accesslog.Format) pending {
+	p := m.keyed.pack(rec, f)
 	if m.paths != nil {
-		text = m.paths.pack(text, rec.Path)
+		p.group = m.paths.of(rec.Path)
 	}
-	return text, cost
+	return p
 }
 
-func (m *suggestionMode) decide(p pending, text []byte) (granted bool, err error) {
-	cost, err := wholeCost(p.cost, "a suggestion")
+func (m *suggestionMode) decide(p pending) (granted bool, err error) {
+	cost, err := m.clients.check(p, "a suggestion")
 	if err != nil {
 		return false, err
 	}
-	key := text
 	if m.paths != nil {
-		var group []byte
-		key, group = unpackGroup(text)
-		m.paths.add(key, group, p, cost)
+		m.paths.add(p, cost)
 	}
-	m.collector.Add(key, p.time, cost, p.path)
-	if m.tooMany = m.collector.OneIn() > 1; m.tooMany {
-		return false, fmt.Errorf("the log has more than %s keys, and a suggestion looks at all of them:"+
-			" want a greater --max-keys", grouped(m.o.MaxKeys))
-	}
+	m.collector.Add(&p.client.Client, p.time, cost)
 	return true, nil
 }
 
-func (m *suggestionMode) fill(res *Result) {
-	rep := &res.Report
+func (m *suggestionMode) fill(rep *Report) {
 	found := m.collector.Result(m.collector)
 	s := &Suggestion{
 		Share: m.o.Suggest.fraction, Rates: []RateBurst{}, Paths: []PathLimit{}, found: found,
 	}
-	rep.Suggestion, rep.KeysExact = s, !m.tooMany
-	rep.Keys = uint64(len(found.Clients)) * found.OneIn
-	m.fillKeys(rep, func(yield func(string, uint64) bool) {
-		for _, c := range found.Clients {
-			if !yield(c.Key, c.Requests) {
-				return
-			}
-		}
-	})
+	rep.Suggestion = s
+	m.fillKeys(rep)
 	span := rep.Last.Sub(rep.First)
 	switch {
 	case rep.Requests == 0:
 		return
-	case m.tooMany:
+	case m.clients.more:
 		rep.NoAnswer = "There are too many keys for a suggestion."
 		return
 	case rep.Requests < minRequests:
@@ -153,26 +126,30 @@ func (m *suggestionMode) fill(res *Result) {
 			" some days, because a limit holds for clients that come back.", spanText(rep))
 		return
 	case m.paths != nil:
-		rep.Limit = s.findByPath(m.o, found, m.paths.end(m.collector), span)
+		rep.Limit = s.findByPath(m.o, m.clients.byKey, m.paths.end(m.collector), span)
 	default:
 		rep.Limit = s.find(m.o, found, m.o.Suggest.fraction, span)
 	}
-	if rep.Limit == nil {
+	l := rep.Limit
+	if l == nil {
 		rep.NoAnswer = s.whyNone(rep)
 		return
 	}
-	m.fillClients(rep, found)
-	s.TwiceTheBurst = uint64(len(found.Refused(rep.Limit.index, 2*rep.Limit.Burst)))
-	if trial, ok := found.Try(rep.Limit.index, s.Share, m.o.leastBurst()); ok {
+	for _, c := range m.clients.byKey {
+		found.EachRefused(&c.Client, l.index, l.Burst, func(int64) { c.refused++ })
+		need := found.Need(&c.Client, l.index)
+		if c.lacking = need - min(need, l.Burst); need > 2*l.Burst {
+			s.TwiceTheBurst++
+		}
+	}
+	l.KeysRefused = m.clients.fill(rep, l.Burst, m.cost)
+	if trial, ok := found.Try(l.index, s.Share, m.o.leastBurst()); ok {
 		s.Trial = &trial
 		if n := float64(trial.Refused); n > 1 && n > 2*s.Share*float64(trial.Clients) {
 			rep.Doubts = append(rep.Doubts, fmt.Sprintf("The halves of the log differ: what the first one"+
 				" asks for refuses %s of the other one. Take a longer log.",
 				ofAll(trial.Refused, trial.Clients, rep.keyWord(1), rep.keyWord(2))))
 		}
-	}
-	if m.o.Picture {
-		res.curve = newCurve(rep.Limit, s.Share, found)
 	}
 }
 
@@ -230,10 +207,10 @@ func leastLimit(
 		}
 	}
 	if least != nil {
-		least.KeysRefused = uint64(len(found.Refused(least.index, least.Burst))) * found.OneIn
+		least.KeysRefused = found.Refused(least.index, least.Burst)
 		_, requests := found.Refusals(least.index, []uint64{least.Burst})
 		if least.Uncounted = requests == nil; requests != nil {
-			least.Granted, least.Refused = found.Requests-requests[0], requests[0]
+			least.Granted, least.Refused = found.Requests()-requests[0], requests[0]
 		}
 	}
 	return least
@@ -246,28 +223,3 @@ func (l *Limit) refill() time.Duration {
 
 // perMinute returns the most tokens that a client can take in a minute.
 func (l *Limit) perMinute() float64 { return float64(l.Burst) + 60*l.rate.perSecond() }
-
-// fillClients fills in the clients that the suggested limit refuses most, and then the ones that
-// send most.
-func (m *suggestionMode) fillClients(rep *Report, found *suggest.Result) {
-	l, refused := rep.Limit, make(map[*suggest.Client]uint64)
-	for _, c := range found.Refused(l.index, l.Burst) {
-		found.EachRefused(c, l.index, l.Burst, func(int64) { refused[c]++ })
-	}
-	kinds := newKinds(l.Burst, m.cost)
-	for _, c := range found.Clients {
-		kinds.add(&c.Visits, c.Kind, 1, found.Need(c, l.index) > l.Burst, refused[c])
-	}
-	rep.Kinds = kinds.all()
-	above := func(c *suggest.Client) uint64 { return max(found.Need(c, l.index), l.Burst) }
-	clients := slices.SortedFunc(slices.Values(found.Clients), func(a, b *suggest.Client) int {
-		return cmp.Or(cmp.Compare(refused[b], refused[a]), cmp.Compare(above(b), above(a)),
-			cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Key, b.Key))
-	})
-	for _, c := range clients[:min(len(clients), topKeys)] {
-		rep.Top = append(rep.Top, TopKey{
-			Key: compositekey.Parts(c.Key), Requests: c.Requests, Peak: c.Peak.Most,
-			Refused: refused[c], Habit: m.habits.of(c.Key),
-		})
-	}
-}

@@ -15,13 +15,13 @@ import (
 // suggestOptions returns the options of a suggestion for some rates, with commas between.
 func suggestOptions(t testing.TB, share, rates string) Options {
 	t.Helper()
-	c := Command{
-		Key: []string{"ip"}, IPv6Prefix: 64, Cost: mustCost(t, "1"), MaxKeys: tb.DefaultMaxKeys,
+	o := Options{
+		Keys: []string{"ip"}, IPv6Prefix: 64, Cost: mustCost(t, "1"), MaxKeys: tb.DefaultMaxKeys,
 	}
-	if err := c.Suggest.UnmarshalText([]byte(share)); err != nil {
+	if err := o.Suggest.UnmarshalText([]byte(share)); err != nil {
 		t.Fatal(err)
 	}
-	o, err := c.options()
+	err := o.complete()
 	if err == nil && rates != "" {
 		o.Rates, err = ratesOf(rates)
 	}
@@ -34,12 +34,12 @@ func suggestOptions(t testing.TB, share, rates string) Options {
 // checkSuggestion replays a log with the bursts of a suggestion, and with less.
 func checkSuggestion(t *testing.T, o Options, in Input) {
 	t.Helper()
-	rep := replay(t, o, in).Report
+	rep := replay(t, o, in)
 	for _, r := range rep.Suggestion.Rates {
 		refused := func(burst uint64) (greatest float64) {
 			o := o
 			o.Suggest, o.Rate, o.Burst = Share{}, r.rate, int(burst)
-			for _, k := range replay(t, o, in).Report.Kinds {
+			for _, k := range replay(t, o, in).Kinds {
 				if k.Matters {
 					greatest = max(greatest, share(k.ClientsRefused, k.Clients))
 				}
@@ -73,7 +73,7 @@ func TestTheSuggestedLimitIsTheLeast(t *testing.T) {
 		}
 		return rates
 	}
-	c := suggest.New(slices.Repeat([]tb.Limit{{Capacity: 1, Tokens: 1, Per: 1}}, 5), 0, 1)
+	c := suggest.New(slices.Repeat([]tb.Limit{{Capacity: 1, Tokens: 1, Per: 1}}, 5), 0)
 	found := c.Result(c)
 	for _, tt := range []struct {
 		rates []RateBurst
@@ -109,12 +109,12 @@ func TestTooManyKeysForASuggestion(t *testing.T) {
 			log += line("0", 3601, 1)
 		}
 		res, err := Run(t.Context(), o, []Input{input("a.log", log)})
-		limit := res.Report.Limit
+		limit := res.Limit
 		if (limit != nil) != (want == "") || (err == nil) != (want == "") ||
 			err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%d keys: %v, %+v; want %q", n, err, limit, want)
 		}
-		text := rendered(t, &res.Report)
+		text := rendered(t, res)
 		if tooMany := strings.HasPrefix(text,
 			"There are too many keys for a suggestion."); tooMany != (n > 2) {
 			t.Errorf("%d keys:\n%s", n, text)
@@ -125,15 +125,15 @@ func TestTooManyKeysForASuggestion(t *testing.T) {
 // The refusals of clients and requests, of all and of each kind, are what a replay has.
 func TestTheCostsOfASuggestion(t *testing.T) {
 	o := suggestOptions(t, "2%", "")
-	rep := replay(t, o, sampled(6000)).Report
+	rep := replay(t, o, sampled(6000))
 	l := rep.Limit
-	want := replay(t, options(t, l.Rate, int(l.Burst)), sampled(6000)).Report
+	want := replay(t, options(t, l.Rate, int(l.Burst)), sampled(6000))
 	if l.KeysRefused != want.Limit.KeysRefused || l.Refused != want.Limit.Refused ||
 		*rep.Busiest != *want.Busiest || !slices.Equal(rep.Kinds, want.Kinds) ||
 		len(rep.Top) != topKeys {
 		t.Errorf("%+v, %+v; a replay has %+v, %+v", l, rep.Kinds, want.Limit, want.Kinds)
 	}
-	twice := replay(t, options(t, l.Rate, 2*int(l.Burst)), sampled(6000)).Report.Limit.KeysRefused
+	twice := replay(t, options(t, l.Rate, 2*int(l.Burst)), sampled(6000)).Limit.KeysRefused
 	if got := rep.Suggestion.TwiceTheBurst; got != twice {
 		t.Errorf("%d clients with twice the burst, want %d", got, twice)
 	}
@@ -144,7 +144,7 @@ func TestTheCostsOfASuggestion(t *testing.T) {
 	}
 	o = suggestOptions(t, "2%", "100000")
 	o.Cost = mustCost(t, "bytes")
-	rep = replay(t, o, sampled(6000)).Report
+	rep = replay(t, o, sampled(6000))
 	if !rep.Limit.Uncounted || rep.Suggestion.Trial != nil {
 		t.Errorf("%+v, %+v although costs vary", rep.Limit, rep.Suggestion)
 	}
@@ -167,26 +167,25 @@ func TestASuggestionWithDecimalCosts(t *testing.T) {
 // The curve is what replays refuse, and has the suggested limit.
 func TestTheCurveIsWhatAReplayRefuses(t *testing.T) {
 	o, in := suggestOptions(t, "1%", "0.1,3"), sampled(2000)
-	o.Picture = true
 	res := replay(t, o, in)
 	suggested := 0
-	for _, row := range res.curve.Rows {
-		rep := replay(t, options(t, res.curve.Rate, int(row.Burst.Value)), in).Report
+	for _, row := range res.curve().Rows {
+		rep := replay(t, options(t, res.curve().Rate, int(row.Burst.Value)), in)
 		got, matter := rep.Limit, rep.Kinds[0]
 		if row.Clients != countOf(matter.ClientsRefused, matter.Clients) ||
-			row.Requests != countOf(got.Refused, res.Report.Requests) {
+			row.Requests != countOf(got.Refused, res.Requests) {
 			t.Errorf("%+v; a replay has %+v", row, got)
 		}
 		if row.Suggested {
 			suggested += int(row.Burst.Value)
 		}
 	}
-	if l := res.Report.Limit; suggested != int(l.Burst) || res.curve.Rate != l.Rate {
-		t.Errorf("%d at %s, want %+v", suggested, res.curve.Rate, l)
+	if l := res.Limit; suggested != int(l.Burst) || res.curve().Rate != l.Rate {
+		t.Errorf("%d at %s, want %+v", suggested, res.curve().Rate, l)
 	}
 	o = suggestOptions(t, "2%", "100000")
-	o.Picture, o.Cost = true, mustCost(t, "bytes")
-	if c := replay(t, o, sampled(1000)).curve; c.Requests || len(c.Rows) < 10 {
+	o.Cost = mustCost(t, "bytes")
+	if c := replay(t, o, sampled(1000)).curve(); c.Requests || len(c.Rows) < 10 {
 		t.Errorf("%+v although costs vary", c)
 	}
 }
@@ -199,7 +198,7 @@ func TestJSONHasListsNotNulls(t *testing.T) {
 			strings.Repeat(line("a", 1, 1), minRequests) + line("a", 7200, 1), line("a", 1, 1), "x\n",
 		} {
 			res, _ := Run(t.Context(), o, []Input{input("a.log", l)})
-			text, err := json.Marshal(&res.Report)
+			text, err := json.Marshal(res)
 			if err != nil || strings.Contains(string(text), "null") {
 				t.Errorf("%s, %v", text, err)
 			}

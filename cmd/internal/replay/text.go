@@ -17,25 +17,22 @@ func (rep *Report) WriteText(w io.Writer) error {
 		b.WriteString(sentence + "\n")
 	}
 	rep.writeData(&b)
-	head, kinds := rep.kindTable()
-	writeTable(&b, kindTitle, head, "asking for", kinds)
+	rep.kindTable().write(&b)
 	rep.writeSteps(&b)
-	head, clients := rep.clientTable()
-	if !rep.options.All {
-		clients = clients[:min(len(clients), shownKeys)]
+	shown := shownKeys
+	if rep.options.All {
+		shown = topKeys
 	}
-	writeTable(&b, clientTitle, head, rep.keyWord(1), clients)
-	rep.writeTables(&b)
+	for _, t := range append([]table{rep.clientTable(shown)}, rep.otherTables()...) {
+		t.write(&b)
+	}
 	rep.writeNotes(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// The titles of tables.
-const (
-	kindTitle   = "Whom the limit refuses"
-	clientTitle = "The clients that are refused most, and then send most"
-)
+// shownKeys is how many keys the text has without --all.
+const shownKeys = 10
 
 // answer returns why the answer may be wrong, the limit, and what it refuses, in sentences.
 func (rep *Report) answer() (lines []string) {
@@ -240,56 +237,9 @@ func (rep *Report) writeSteps(b *strings.Builder) {
 	}
 }
 
-// columns returns a writer of right-aligned columns.
-func columns(b *strings.Builder) *tabwriter.Writer {
-	return tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-}
-
-// shownKeys is how many keys a table of the text has without --all.
-const shownKeys = 10
-
-// clientRow is a row of a table of keys. The first cells are numbers.
-type clientRow struct {
-	Cells         []string
-	Client, Habit string
-}
-
-// clientTable returns a table of the keys that are refused most, and then send most.
-func (rep *Report) clientTable() (head []string, rows []clientRow) {
-	for _, k := range rep.Top {
-		cells := []string{atLeast(k.Partial) + grouped(k.Requests),
-			atLeast(k.Partial) + grouped(k.Refused), grouped(k.Peak)}
-		if rep.Limit.Uncounted {
-			cells[1] = "-"
-		}
-		rows = append(rows, clientRow{cells, keyText(k.Key), k.Habit})
-	}
-	return []string{"requests", "refused", "in a second"}, rows
-}
-
-// writeTables writes the tables that flags have asked for.
-func (rep *Report) writeTables(b *strings.Builder) {
-	if rep.Policy != nil {
-		rep.Policy.write(b)
-	}
-	if len(rep.Algorithms) > 0 {
-		rep.writeAlgorithms(b)
-	}
-	if rep.Limit != nil && rep.options.ByPath {
-		rep.writePaths(b)
-	}
-}
-
 // writeNotes writes the irregularities of the log and of the limiter.
 func (rep *Report) writeNotes(b *strings.Builder) {
 	var notes strings.Builder
-	if rep.Limit != nil && !rep.KeysExact {
-		fmt.Fprintf(&notes, "The number of %s is an estimate, within about 1 %%.\n", rep.keyWord(2))
-	}
-	if slices.ContainsFunc(rep.Top, func(k TopKey) bool { return k.Partial }) {
-		notes.WriteString("≥: there were more keys than are tracked," +
-			" so earlier requests may be missing.\n")
-	}
 	note := func(n uint64, one, many, rest string) {
 		if n > 0 {
 			fmt.Fprintf(&notes, "%s %s %s.\n", grouped(n), plural(n, one, many), rest)
@@ -303,6 +253,10 @@ func (rep *Report) writeNotes(b *strings.Builder) {
 	}
 	note(rep.CostStandIns, "request has", "requests have",
 		"no positive "+rep.Cost+": each cost 1 token")
+	if rep.Policy != nil {
+		note(rep.Policy.Unclear, "request has", "requests have",
+			"no path that all servers read alike, and no rule decides it")
+	}
 	for _, f := range rep.Files {
 		if f.NoZone {
 			fmt.Fprintf(&notes, "The times of %s have no zone, and are read as UTC.\n",

@@ -50,7 +50,7 @@ The clients that are refused most, and then send most:
 The first malformed lines:
   a.log:5: want ` + "`client ident user [time] \"request\" status size`" + `: "broken"
 `
-	if got := rendered(t, &replay(t, o, input("a.log", log)).Report); got != want {
+	if got := rendered(t, replay(t, o, input("a.log", log))); got != want {
 		t.Errorf("got:\n%s\nwant:%s", got, want)
 	}
 }
@@ -87,7 +87,7 @@ The clients that are refused most, and then send most:
        102       96          101  192.0.2.1  mostly /p
          2        0            1  b  mostly /p
 `
-	if got := rendered(t, &replay(t, o, input("a.log", log)).Report); got != want {
+	if got := rendered(t, replay(t, o, input("a.log", log))); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
@@ -104,7 +104,8 @@ func TestTextOfAPolicy(t *testing.T) {
 The busiest second, 2015-05-17 10:00:01, has 4 requests.
 This is from 4 requests in 1s, 2015-05-17 10:00:01 to 2015-05-17 10:00:01 UTC.
 a.log: 4 lines, common.
-1 request has no path that all servers read alike, and no rule decides it.
+
+What each rule decides:
 
   granted  refused   share  keys refused     mode  rule
         2        1  33.3 %             1  enforce  a
@@ -115,11 +116,13 @@ Refused most:
   refused  rule  key
         1     a  ip:address=1.1.1.1
         1     s  all requests
+
+1 request has no path that all servers read alike, and no rule decides it.
 `
-	if got := rendered(t, &rep); got != want {
+	if got := rendered(t, rep); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if text, err := json.Marshal(&rep); err != nil || strings.Contains(string(text), "null") {
+	if text, err := json.Marshal(rep); err != nil || strings.Contains(string(text), "null") {
 		t.Errorf("%s, %v", text, err)
 	}
 }
@@ -151,7 +154,7 @@ func TestTextOfNoResult(t *testing.T) {
 	} {
 		log := strings.Repeat(line("192.0.2.1", 1, 1), tt.requests) + line("192.0.2.1", tt.end, 1)
 		res, _ := Run(t.Context(), tt.o, []Input{input("a.log", log)})
-		if got := rendered(t, &res.Report); !strings.Contains(got, tt.want) ||
+		if got := rendered(t, res); !strings.Contains(got, tt.want) ||
 			strings.HasSuffix(got, "\n\n") {
 			t.Errorf("%s: no %q in\n%s", name, tt.want, got)
 		}
@@ -168,7 +171,7 @@ func TestTextOfALossyReplay(t *testing.T) {
 	for name, o := range map[string]Options{"limit": options(t, "1/d", 2), "policy": policy} {
 		o.MaxKeys = 1
 		log := line("1.1.1.1", 1, 1) + line("1.1.1.2", 1, 1) + line("1.1.1.3", 60, 1)
-		got := rendered(t, &replay(t, o, input("a.log", log)).Report)
+		got := rendered(t, replay(t, o, input("a.log", log)))
 		const want = "\n2 keys in debt were dropped from a full table: a greater --max-keys "
 		if !strings.Contains(got, want) {
 			t.Errorf("%s: no %q in\n%s", name, want, got)
@@ -182,7 +185,7 @@ func TestNotes(t *testing.T) {
 	o.Keys, o.Cost = []string{"ip", "ten%d"}, mustCost(t, "weight%d")
 	log := `{"ts":1000172801,"path":"/","ip":"a"}` + "\n" + `{"ts":"2001-09-09T01:46:41","path":"/","ip":"a"}` +
 		"\n" + `{"ts":1000000002,"msg":"started","ip":"a"}`
-	got := rendered(t, &replay(t, o, input("a.log", log)).Report)
+	got := rendered(t, replay(t, o, input("a.log", log)))
 	for _, want := range []string{
 		"\n2 requests have no positive weight%d: each cost 1 token.\n",
 		"\n2 requests have no ten%d: such requests share one bucket.\n",

@@ -1,15 +1,11 @@
 package replay
 
-import (
-	"time"
-
-	"github.com/seed-181794aa/ratelimit/cmd/internal/suggest"
-)
+import "time"
 
 const day = 24 * time.Hour
 
-// maxBins is how many intervals a timeline has at most, a power of two. A log of 512
-// seconds or more has at least a fifth as many.
+// maxBins is how many intervals a timeline has at most. A log of 512 seconds or more has at least a
+// fifth as many.
 const maxBins = 512
 
 // binWidths are the widths of a bin. Each is a multiple of the one before, at most five times as
@@ -22,93 +18,67 @@ var binWidths = [...]time.Duration{
 }
 
 // bin counts the decisions in one interval.
-type bin struct {
-	granted, refused uint64
-	peak             uint32 // the most requests in a second
-}
+type bin struct{ granted, refused uint64 }
 
-// timeline counts decisions over time in bounded memory. It begins with bins of one
-// second. Whenever the log outgrows them, at either end, it takes the next width.
+// timeline counts decisions over time in bounded memory. It begins with bins of one second. Whenever
+// the log outgrows them, it takes the next width.
 //
 // Bins of any width are numbered from 1970. The bins of one width merge into bins of the next one,
 // which is a multiple. Thus no count is ever split, and a bin covers the same seconds in every log.
 type timeline struct {
-	level   int   // the index of the width
-	lo, hi  int64 // the first and the last bin in use; lo > hi if there are none
-	bins    [maxBins]bin
-	seconds suggest.Peak
+	level int   // the index of the width
+	first int64 // the number of the first bin
+	bins  []bin
 }
-
-func newTimeline() *timeline { return &timeline{lo: 0, hi: -1} }
 
 // width returns the width of a bin.
 func (t *timeline) width() time.Duration { return binWidths[t.level] }
 
-// number returns the number of the bin of a second since 1970.
-func (t *timeline) number(second int64) int64 { return second / int64(t.width()/time.Second) }
-
-// bin returns bin n, which must be in use. The array is a ring, so that the timeline can
-// grow at both ends.
-func (t *timeline) bin(n int64) *bin { return &t.bins[n&(maxBins-1)] }
-
-// add counts a decision in a second since 1970.
+// add counts a decision in a second since 1970. Seconds never step back.
 func (t *timeline) add(second int64, granted bool) {
-	n := t.number(second)
-	if n < t.lo || n > t.hi {
-		n = t.include(second)
+	if len(t.bins) == 0 {
+		t.first = second
 	}
-	b := t.bin(n)
-	if granted {
-		b.granted++
-	} else {
-		b.refused++
-	}
-	b.peak = max(b.peak, t.seconds.Add(second))
-}
-
-// include extends the bins in use to a second outside them. It returns the second's bin.
-func (t *timeline) include(second int64) int64 {
-	if t.lo > t.hi {
-		t.lo, t.hi = second, second
-	}
-	for {
-		n := t.number(second)
-		lo, hi := min(t.lo, n), max(t.hi, n)
-		if hi-lo < maxBins {
-			t.lo, t.hi = lo, hi
-			return n
-		}
+	n := second/int64(t.width()/time.Second) - t.first
+	for ; n >= maxBins; n = second/int64(t.width()/time.Second) - t.first {
 		t.widen()
+	}
+	for int64(len(t.bins)) <= n {
+		t.bins = append(t.bins, bin{})
+	}
+	if granted {
+		t.bins[n].granted++
+	} else {
+		t.bins[n].refused++
 	}
 }
 
 // widen merges the bins into bins of the next width. It runs at most once for each width.
 func (t *timeline) widen() {
-	var merged timeline
 	times := int64(binWidths[t.level+1] / t.width())
-	for n := t.lo; n <= t.hi; n++ {
-		b := merged.bin(n / times)
-		b.granted += t.bin(n).granted
-		b.refused += t.bin(n).refused
-		b.peak = max(b.peak, t.bin(n).peak)
+	merged := timeline{level: t.level + 1, first: t.first / times}
+	for i, b := range t.bins {
+		n := (t.first+int64(i))/times - merged.first
+		merged.bins = append(merged.bins, make([]bin, n+1-int64(len(merged.bins)))...)
+		merged.bins[n].granted += b.granted
+		merged.bins[n].refused += b.refused
 	}
-	t.bins, t.level, t.lo, t.hi = merged.bins, t.level+1, t.lo/times, t.hi/times
+	*t = merged
 }
 
-// timeTable has the counts of a log in intervals. The page draws its charts from it.
+// timeTable has the counts of a log in intervals. The page draws its chart from it.
 type timeTable struct {
 	Caption string
 	Width   float64 // of an interval, in seconds
 	Refused bool    // the log was decided
-	Busiest bool    // an interval is longer than a second
 	Rows    []timeRow
 }
 
 // timeRow is an interval from a time in seconds since 1970 on.
 type timeRow struct {
-	Time                      string
-	Start                     float64
-	Requests, Refused, InASec cell // InASec is the most requests in a second
+	Time              string
+	Start             float64
+	Requests, Refused cell
 }
 
 // cell is a number as text and as the value that is drawn.
@@ -121,15 +91,15 @@ func count[N integer](n N) cell { return cell{grouped(n), float64(n)} }
 
 // table returns the counts of a log that was decided or not.
 func (t *timeline) table(decided bool) timeTable {
+	width := t.width().Seconds()
 	table := timeTable{
-		Caption: "Requests in each " + durationText(t.width()), Width: t.width().Seconds(),
-		Refused: decided, Busiest: t.level > 0,
+		Caption: "Requests in each " + durationText(t.width()), Width: width, Refused: decided,
 	}
-	for n := t.lo; n <= t.hi; n++ {
-		b, start := t.bin(n), float64(n)*t.width().Seconds()
+	for i, b := range t.bins {
+		start := float64(t.first+int64(i)) * width
 		table.Rows = append(table.Rows, timeRow{
 			dateTime(time.Unix(int64(start), 0).UTC()), start, count(b.granted + b.refused),
-			count(b.refused), count(b.peak),
+			count(b.refused),
 		})
 	}
 	return table

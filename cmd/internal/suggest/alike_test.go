@@ -32,15 +32,11 @@ func TestSeveralRatesAgreeWithEach(t *testing.T) {
 				log = append(log, log[len(log)-1])
 			}
 		}
-		c := New(limits, fixed, tb.DefaultMaxKeys)
-		for _, r := range log {
-			c.Add([]byte(r.key), r.time, r.cost, r.path)
-		}
-		together := c.Result(c)
+		together := collect(fixed, log, limits...)
 		shares := []float64{0, 0.05, 0.2, 0.5}
 		bursts := []uint64{1, 2, 3, 10, 40, 100, 1000}
 		for i, limit := range limits {
-			alone := collect(limit, fixed, log)
+			alone := collect(fixed, log, limit)
 			clients, requests := alone.Refusals(0, bursts)
 			gotClients, gotRequests := together.Refusals(i, bursts)
 			if !slices.Equal(gotClients, clients) || !slices.Equal(gotRequests, requests) ||
@@ -48,11 +44,11 @@ func TestSeveralRatesAgreeWithEach(t *testing.T) {
 				t.Fatalf("seed %d, rate %d: %d clients and %d requests, alone %d and %d", seed, i,
 					gotClients, gotRequests, clients, requests)
 			}
-			if got, want := together.Requests, alone.Requests; got != want {
+			if got, want := together.Requests(), alone.Requests(); got != want {
 				t.Fatalf("%d requests, want %d", got, want)
 			}
 		}
-		for _, cl := range together.Clients {
+		for _, cl := range together.clients {
 			if len(cl.curves) == 1 {
 				alike++
 			} else {

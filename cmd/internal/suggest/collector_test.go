@@ -26,14 +26,10 @@ func seconds(key string, several bool, times ...int64) (log []request) {
 
 func TestClientsByHand(t *testing.T) {
 	log := append(seconds("a", true, 0, 0, 0, 2, 2, 2, 2, 90), seconds("b", true, 95, 97)...)
-	r := collect(oneASecond, 1, log)
-	refused := r.Refused(0, 1)
-	if len(refused) != 1 || len(r.Clients) != 2 || r.OneIn != 1 {
-		t.Fatalf("%d of %d clients refused, one in %d", len(refused), len(r.Clients), r.OneIn)
-	}
-	a := refused[0]
-	if a.Key != "a" || a.Requests != 8 || a.Peak.Most != 4 || r.Need(a, 0) != 5 {
-		t.Errorf("%+v, needs %d; want 8 requests of a, 4 in a second, and 5", *a, r.Need(a, 0))
+	r := collect(1, log, oneASecond)
+	a := r.byKey["a"]
+	if r.Refused(0, 1) != 1 || r.Requests() != 10 || r.Need(a, 0) != 5 || r.Need(new(Client), 0) != 0 {
+		t.Errorf("%d clients refused, a needs %d; want 1, and 5", r.Refused(0, 1), r.Need(a, 0))
 	}
 	if got := forClients(r, 0, 0, 0.49, 0.5, 1); fmt.Sprint(got) != "[5 5 1 1]" {
 		t.Errorf("bursts %v, want 5 5 1 1", got)
@@ -68,7 +64,7 @@ func TestTheShareIsOfClientsThatMatter(t *testing.T) {
 	} {
 		log := append(clients(tt.several, 6, true), clients(tt.one, 7, false)...)
 		log = append(log, clients(tt.single, 1, false)...)
-		r := collect(oneASecond, 1, log)
+		r := collect(1, log, oneASecond)
 		if got := r.ForClients(0, 0.1); got != tt.burst || r.Matter() != tt.matter {
 			t.Errorf("%+v: burst %d for %d clients", tt, got, r.Matter())
 		}
@@ -85,25 +81,25 @@ func TestOneHalfIsTriedOnTheOther(t *testing.T) {
 		for i := range log {
 			log[i].path, log[i].key = uint32(i), fmt.Sprint(log[i].key, rnd.IntN(9))
 		}
-		r := collect(limit, 2, log)
+		r := collect(2, log, limit)
 		middle := log[0].time + (log[len(log)-1].time-log[0].time)/2
 		n := slices.IndexFunc(log, func(r request) bool { return r.time >= middle })
 		share := []float64{0, 0.1, 0.5}[seed%3]
 		got, ok := r.Try(0, share, 3)
-		first := collect(limit, 2, log[:n])
-		for _, cl := range first.Clients {
-			cl.Kind = SeveralPaths
+		first := collect(2, log[:n], limit)
+		for _, cl := range first.clients {
+			cl.several = true
 		}
 		burst := max(3, first.ForClients(0, share))
 		start := request{"the clock starts", log[0].time, 1, 0}
 		refused := refusals(t, withCapacity(limit, burst), append([]request{start}, log[n:]...))
-		second := collect(limit, 2, log[n:])
-		if want := (Trial{burst, uint64(len(refused)), uint64(len(second.Clients))}); n > 1 && r.Matter() ==
-			uint64(len(r.Clients)) && (got != want || !ok) {
+		second := collect(2, log[n:], limit)
+		if want := (Trial{burst, uint64(len(refused)), uint64(len(second.clients))}); n > 1 && r.Matter() ==
+			uint64(len(r.clients)) && (got != want || !ok) {
 			t.Fatalf("seed %d: %+v, %v; want %+v", seed, got, ok, want)
 		}
 	}
-	if _, ok := collect(oneASecond, 0, seconds("a", true, 1, 2)).Try(0, 0, 1); ok {
+	if _, ok := collect(0, seconds("a", true, 1, 2), oneASecond).Try(0, 0, 1); ok {
 		t.Error("a log without the times of its requests is tried")
 	}
 }
@@ -112,36 +108,13 @@ func TestACostThatNoBurstCanPay(t *testing.T) {
 	for cost, want := range map[uint64]uint64{
 		tb.MaxCapacity: tb.MaxCapacity, tb.MaxCapacity + 1: None, 1 << 63: None,
 	} {
-		r := collect(oneASecond, 0, []request{{"a", 0, cost, 0}, {"a", 0, 1, 0}})
+		r := collect(0, []request{{"a", 0, cost, 0}, {"a", 0, 1, 0}}, oneASecond)
 		if got := r.ForClients(0, 0); got != None {
 			t.Errorf("cost %v: burst %d", cost, got)
 		}
-		r = collect(oneASecond, 0, []request{{"a", 0, cost, 0}})
+		r = collect(0, []request{{"a", 0, cost, 0}}, oneASecond)
 		if got := r.ForClients(0, 0); got != want {
 			t.Errorf("cost %v: burst %d, want %d", cost, got, want)
 		}
-	}
-}
-
-func TestKeysBeyondTheBoundAreSampled(t *testing.T) {
-	const keys, bound = 20_000, 1000
-	c := New([]tb.Limit{oneASecond}, 1, bound)
-	for i := range keys {
-		for j := range 2 + i%10 { // so 10 % need 11
-			c.Add(fmt.Append(nil, i), int64(i)*1e6, 1, uint32(j))
-		}
-		if len(c.clients.Values) > bound || i < bound && len(c.clients.Values) != i+1 {
-			t.Fatalf("%d clients of %d, want at most %d", len(c.clients.Values), i+1, bound)
-		}
-	}
-	r := c.Result(c)
-	if n := uint64(len(r.Clients)) * r.OneIn; r.OneIn < 2 || n < keys*8/10 || n > keys*12/10 {
-		t.Errorf("%d clients, one in %d, of %d", len(r.Clients), r.OneIn, keys)
-	}
-	if got := forClients(r, 0, 0, 0.15, 0.5); got[0] != 11 || got[1] != 10 || got[2]-6 > 1 {
-		t.Errorf("bursts %v, want 11, 10 and about 6", got)
-	}
-	if _, requests := r.Refusals(0, []uint64{1}); requests != nil || r.Clients[0].times != nil {
-		t.Errorf("%v requests of a sample are refused, want none counted", requests)
 	}
 }

@@ -55,17 +55,27 @@ func withCapacity(l tb.Limit, capacity uint64) tb.Limit {
 	return l
 }
 
-// collect returns the result for one rate.
-func collect(limit tb.Limit, cost uint64, log []request) *Result {
-	c := New([]tb.Limit{limit}, cost, tb.DefaultMaxKeys)
+// collected is a result and its clients by key.
+type collected struct {
+	*Result
+	byKey map[string]*Client
+}
+
+// collect returns the result for some rates.
+func collect(cost uint64, log []request, rates ...tb.Limit) collected {
+	c, byKey := New(rates, cost), make(map[string]*Client)
 	for _, r := range log {
-		c.Add([]byte(r.key), r.time, r.cost, r.path)
+		if byKey[r.key] == nil {
+			byKey[r.key] = new(Client)
+		}
+		byKey[r.key].Visit(r.path)
+		c.Add(byKey[r.key], r.time, r.cost)
 	}
-	return c.Result(c)
+	return collected{c.Result(c), byKey}
 }
 
 // forClients returns the bursts at a rate for several shares of the clients.
-func forClients(r *Result, rate int, shares ...float64) (bursts []uint64) {
+func forClients(r collected, rate int, shares ...float64) (bursts []uint64) {
 	for _, share := range shares {
 		bursts = append(bursts, r.ForClients(rate, share))
 	}
@@ -76,19 +86,19 @@ func forClients(r *Result, rate int, shares ...float64) (bursts []uint64) {
 // with a burst of one less.
 func checkNeeds(t testing.TB, limit tb.Limit, log []request) {
 	t.Helper()
-	r := collect(limit, 0, log)
-	for _, cl := range r.Clients {
+	r := collect(0, log, limit)
+	for key, cl := range r.byKey {
 		need := r.Need(cl, 0)
 		if need <= tb.MaxCapacity {
-			if n := refusals(t, withCapacity(limit, need), log)[cl.Key]; n > 0 {
+			if n := refusals(t, withCapacity(limit, need), log)[key]; n > 0 {
 				t.Fatalf("%d every %v: burst %d refuses %d requests of %s, want 0",
-					limit.Tokens, limit.Per, need, n, cl.Key)
+					limit.Tokens, limit.Per, need, n, key)
 			}
 		}
 		if less := need - 1; less > 0 {
-			if n := refusals(t, withCapacity(limit, less), log)[cl.Key]; n == 0 {
+			if n := refusals(t, withCapacity(limit, less), log)[key]; n == 0 {
 				t.Fatalf("%d every %v: burst %d refuses nothing of %s, so %d is too much",
-					limit.Tokens, limit.Per, less, cl.Key, need)
+					limit.Tokens, limit.Per, less, key, need)
 			}
 		}
 	}

@@ -16,15 +16,6 @@ func (v *Visits) Visit(path uint32) {
 	v.Requests++
 }
 
-// Join adds later requests.
-func (v *Visits) Join(later Visits) {
-	if v.Requests == 0 {
-		v.first = later.first
-	}
-	v.several = v.several || later.several || later.Requests > 0 && later.first != v.first
-	v.Requests += later.Requests
-}
-
 // Kind is what kind of client the visits are of.
 func (v *Visits) Kind() Kind {
 	switch {

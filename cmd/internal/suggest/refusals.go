@@ -1,9 +1,6 @@
 package suggest
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // Refusals returns, for each burst, how many of the clients that matter are ever refused at a rate,
 // and how many requests of all clients are refused. The bursts are in ascending order. Both are
@@ -20,7 +17,7 @@ func (r *Result) Refusals(rate int, bursts []uint64) (clients, requests []uint64
 		return clients, nil
 	}
 	requests = make([]uint64, len(bursts))
-	for _, cl := range r.Clients {
+	for _, cl := range r.clients {
 		for i, burst := range bursts {
 			r.EachRefused(cl, rate, burst, func(int64) { requests[i]++ })
 		}
@@ -73,14 +70,9 @@ func (r *Result) Try(rate int, share float64, burst uint64) (t Trial, ok bool) {
 	if !r.timed {
 		return t, false
 	}
-	middle := r.start + (r.end-r.start)/2
-	t.Burst = burst
-	for kind := range Kinds {
-		if r.matters[kind] {
-			t.Burst = max(t.Burst, r.burstBefore(middle, rate, share, kind))
-		}
-	}
-	for _, cl := range r.Clients {
+	middle := r.start + (r.now-r.start)/2
+	t.Burst = r.burstBefore(middle, rate, share, burst)
+	for _, cl := range r.clients {
 		if cl.latest < middle || !r.Matters(cl) {
 			continue
 		}
@@ -96,36 +88,25 @@ func (r *Result) Try(rate int, share float64, burst uint64) (t Trial, ok bool) {
 	return t, true
 }
 
-// burstBefore returns the least burst with which at most a share of the clients of a kind is ever
-// refused before a time.
-func (r *Result) burstBefore(end int64, rate int, share float64, kind Kind) uint64 {
-	var clients []*Client
-	for _, cl := range r.Clients {
-		if cl.Kind == kind && cl.times[0] < end {
-			clients = append(clients, cl)
-		}
-	}
-	// What a client needs in all of its time is a bound on what it needs before. So few clients need a
-	// second look.
-	greatest := make([]uint64, min(len(clients), 1+int(part(share, uint64(len(clients))))))
-	for _, cl := range clients {
-		least := len(greatest) - 1
-		if r.Need(cl, rate) <= greatest[least] {
+// burstBefore returns what ForClients returns for the requests before a time, but at least a burst.
+// A client that never needs more than that need not be looked at again.
+func (r *Result) burstBefore(end int64, rate int, share float64, least uint64) uint64 {
+	needs := [Kinds][]uint64{}
+	for _, cl := range r.clients {
+		n, _ := slices.BinarySearch(cl.times, end)
+		if n == 0 || !r.Matters(cl) {
 			continue
 		}
-		n, _ := slices.BinarySearch(cl.times, end)
-		if need := r.needFor(cl.times[:n], rate); need > greatest[least] {
-			at, _ := slices.BinarySearchFunc(greatest, need, func(a, b uint64) int {
-				return -cmp.Compare(a, b)
-			})
-			copy(greatest[at+1:], greatest[at:])
-			greatest[at] = need
+		need := r.Need(cl, rate)
+		if need > least {
+			need = r.needFor(cl.times[:n], rate)
 		}
+		needs[cl.Kind()] = append(needs[cl.Kind()], need)
 	}
-	if len(greatest) == 0 {
-		return 1
+	for _, of := range needs {
+		least = max(least, forShare(of, share))
 	}
-	return greatest[len(greatest)-1]
+	return least
 }
 
 // needFor returns the least burst that refuses none of the requests at some times.

@@ -16,7 +16,7 @@ func TestRefusalsAreThoseOfTheLimiter(t *testing.T) {
 		limit := randomLimit(rnd)
 		fixed := []uint64{1, 1, 2, 7, 50}[rnd.IntN(5)]
 		log := randomLog(rnd, limit, 300, func() uint64 { return fixed })
-		r := collect(limit, fixed, log)
+		r := collect(fixed, log, limit)
 		clients, requests := r.Refusals(0, bursts)
 		for i, burst := range bursts {
 			ofClients, ofRequests := refusedBy(t, limit, burst, log)
@@ -59,7 +59,7 @@ func TestRefusalsByHand(t *testing.T) {
 		for _, s := range tt.seconds {
 			log = append(log, request{"a", 1e18 + s*1e9, tt.cost, uint32(s)})
 		}
-		_, got := collect(limit, tt.cost, log).Refusals(0, tt.bursts)
+		_, got := collect(tt.cost, log, limit).Refusals(0, tt.bursts)
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("cost %d, bursts %d: %d refused, want %d", tt.cost, tt.bursts, got, tt.want)
 		}
@@ -69,9 +69,10 @@ func TestRefusalsByHand(t *testing.T) {
 // Beyond their bound no times are kept, and requests are not counted.
 func TestTimesAreBounded(t *testing.T) {
 	for _, more := range []int{0, 1} {
-		c := New([]tb.Limit{oneASecond}, 1, tb.DefaultMaxKeys)
+		c, cl := New([]tb.Limit{oneASecond}, 1), new(Client)
 		for range maxTimes + more {
-			c.Add([]byte("a"), 0, 1, 0)
+			cl.Visit(0)
+			c.Add(cl, 0, 1)
 		}
 		_, requests := c.Result(c).Refusals(0, []uint64{5})
 		if (requests == nil) != (more > 0) || more == 0 && requests[0] != maxTimes-5 {

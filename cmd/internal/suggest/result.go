@@ -1,56 +1,47 @@
 package suggest
 
-import (
-	"math/bits"
-	"slices"
-)
+import "slices"
 
-// Result has the bursts that the keys of a log need.
+// Result has the bursts that the clients of a log need.
 type Result struct {
-	// Clients has the keys, in no order. If there were more than fit, they are a sample: about
-	// one in OneIn of them, by a hash.
-	Clients []*Client
-	OneIn   uint64
-	// Requests is the number of requests of the keys in the sample, and of the keys that left it.
-	Requests uint64
-
-	matters    [Kinds]bool // whether the clients of a kind count for a share
-	timed      bool        // whether the clients have the times of their requests
-	start, end int64
-	clocks     []clock
-	cost       uint64 // of each request in tokens, if costs are fixed
+	*Collector
+	matters [Kinds]bool // whether the clients of a kind count for a share
 }
 
-// Result returns the bursts. The kinds of clients are the ones in whole, which has all requests of a
-// log of which c may have a part. The Collector must not be used any more.
+// Result returns the bursts. Which kinds of clients matter is decided by whole, which has all
+// requests of a log of which c may have a part. Nothing may be added to c any more.
 func (c *Collector) Result(whole *Collector) *Result {
-	r := &Result{
-		OneIn: c.clients.OneIn(), Requests: c.requests, timed: c.timed,
-		start: c.start, end: c.now, clocks: c.clocks, cost: c.cost,
-	}
+	r := &Result{Collector: c}
 	var counts [Kinds]uint64
-	for _, cl := range whole.clients.Values {
-		counts[cl.Visits.Kind()]++
+	for _, cl := range whole.clients {
+		counts[cl.Kind()]++
 	}
 	for kind := range Kinds {
 		r.matters[kind] = kind.Matters(counts)
 	}
-	for _, cl := range c.clients.Values {
-		cl.Kind = whole.clients.Values[cl.Key].Visits.Kind()
-		r.Clients = append(r.Clients, cl)
-	}
 	return r
 }
 
-// InSample reports whether a sample that has one in oneIn of the keys has a key, if the key occurs.
-func InSample(key string, oneIn uint64) bool {
-	return bits.LeadingZeros64(hashOf(key)) >= bits.TrailingZeros64(oneIn)
+// Need returns the least burst with which a client is never refused at a rate, None if there is
+// none. It is 0 for a client without a request.
+func (r *Result) Need(cl *Client, rate int) uint64 {
+	if cl.curves == nil {
+		return 0
+	}
+	return uint64(cl.curves[min(rate, len(cl.curves)-1)].need)
 }
 
-// Need returns the least burst with which a client is never refused at a rate, None if there is
-// none.
-func (r *Result) Need(cl *Client, rate int) uint64 {
-	return uint64(cl.curves[min(rate, len(cl.curves)-1)].need)
+// Requests returns the number of requests.
+func (r *Result) Requests() uint64 { return r.requests }
+
+// Refused returns how many clients are ever refused with a burst at a rate.
+func (r *Result) Refused(rate int, burst uint64) (n uint64) {
+	for _, cl := range r.clients {
+		if r.Need(cl, rate) > burst {
+			n++
+		}
+	}
+	return n
 }
 
 // ForClients returns the least burst with which at most a share, from 0 to 1, of the clients of each
@@ -58,19 +49,25 @@ func (r *Result) Need(cl *Client, rate int) uint64 {
 func (r *Result) ForClients(rate int, share float64) uint64 {
 	burst := uint64(1)
 	for _, needs := range r.needs(rate) {
-		slices.Sort(needs)
-		if n := len(needs) - int(part(share, uint64(len(needs)))); n > 0 {
-			burst = max(burst, needs[n-1])
-		}
+		burst = max(burst, forShare(needs, share))
 	}
 	return burst
 }
 
+// forShare returns the least burst that is less than what at most a share of some clients need.
+func forShare(needs []uint64, share float64) uint64 {
+	slices.Sort(needs)
+	if n := len(needs) - int(part(share, uint64(len(needs)))); n > 0 {
+		return needs[n-1]
+	}
+	return 1
+}
+
 // needs returns the least bursts of the clients that matter at a rate, by kind.
 func (r *Result) needs(rate int) (needs [Kinds][]uint64) {
-	for _, cl := range r.Clients {
-		if r.Matters(cl) {
-			needs[cl.Kind] = append(needs[cl.Kind], r.Need(cl, rate))
+	for _, cl := range r.clients {
+		if kind := cl.Kind(); r.matters[kind] {
+			needs[kind] = append(needs[kind], r.Need(cl, rate))
 		}
 	}
 	return needs
@@ -83,22 +80,12 @@ func part(share float64, n uint64) uint64 {
 	return uint64(share * (1 + slack) * float64(n))
 }
 
-// Refused returns the clients that are refused with a burst at a rate.
-func (r *Result) Refused(rate int, burst uint64) (refused []*Client) {
-	for _, cl := range r.Clients {
-		if r.Need(cl, rate) > burst {
-			refused = append(refused, cl)
-		}
-	}
-	return refused
-}
-
 // Matters reports whether a client counts for a share of the clients.
-func (r *Result) Matters(cl *Client) bool { return r.matters[cl.Kind] }
+func (r *Result) Matters(cl *Client) bool { return r.matters[cl.Kind()] }
 
 // Matter returns how many clients count for a share of the clients.
 func (r *Result) Matter() (n uint64) {
-	for _, cl := range r.Clients {
+	for _, cl := range r.clients {
 		if r.Matters(cl) {
 			n++
 		}

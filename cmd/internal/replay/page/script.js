@@ -18,28 +18,23 @@ function read(table) {
 
 function showTime(table) {
   const { heads, columns: [starts, ...counts], text } = read(table), width = Number(table.dataset.width);
-  const x = [...starts, starts.at(-1) + width], closed = (list) => [...list, list.at(-1)];
-  const looks = {
-    Requests: { name: "requests", color: "--accent", fill: "55" },
-    Refused: { name: "refused", color: "--refused", fill: "ff" },
-    "In a second": { name: "in a second", color: "--accent", fill: "22" },
-  };
-  const draw = (place, label, names) => drawChart(place, {
-    label, data: [x, ...names.map((name) => closed(counts[heads.indexOf(name) - 1]))],
-    x: { label: "UTC", time: true }, y: {}, series: names.map((name) => looks[name]),
-    steps: true, tip: text, floor: 8 * width, group: "time",
+  const x = [...starts, starts.at(-1) + width];
+  const looks = [
+    { name: "requests", color: "--accent", fill: "55" }, { name: "refused", color: "--refused", fill: "ff" },
+  ];
+  const plot = drawChart($("requests"), {
+    label: $("time-title").textContent, data: [x, ...counts.map((list) => [...list, list.at(-1)])],
+    x: { label: "UTC", time: true }, y: {}, series: looks.slice(0, heads.length - 1),
+    steps: true, tip: text, floor: 8 * width,
   });
-  const title = $("time-title").textContent;
-  const plots = [draw($("requests"), title, heads.slice(1).filter((name) => name !== "In a second"))];
-  if ($("busiest")) plots.push(draw($("busiest"), "Requests in the busiest second", ["In a second"]));
 
   // A button zooms around the middle.
   $("zoom").hidden = false;
   $("zoom").addEventListener("click", ({ target: { dataset } }) => {
     if (!dataset.by) return;
-    const [{ scales: { x: { min, max } } }] = plots, by = Number(dataset.by);
+    const { min, max } = plot.scales.x, by = Number(dataset.by);
     const middle = (min + max) / 2, half = Math.min((max - min) * by, x.at(-1) - x[0]) / 2;
-    for (const plot of plots) plot.setScale("x", { min: middle - half, max: middle + half });
+    plot.setScale("x", { min: middle - half, max: middle + half });
   });
 }
 
