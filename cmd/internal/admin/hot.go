@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/seed-181794aa/ratelimit/cmd/internal/sketch"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -20,11 +19,15 @@ const (
 	fadePerSecond = 0.9885
 )
 
-// hotBuckets finds the buckets that were refused most often lately, in bounded memory. The
-// score of a bucket counts its refusals and fades.
+// hotBuckets finds the buckets that were refused most often lately, in bounded memory. The score of
+// a bucket counts its refusals and fades. A new bucket takes the place of the one with the lowest
+// score, and inherits it, because that many of its own refusals may have been missed. So each bucket
+// with more than 1/maxHot of all refusals is watched (A. Metwally, D. Agrawal, A. El Abbadi,
+// "Efficient Computation of Frequent and Top-k Elements in Data Streams", ICDT 2005).
 type hotBuckets struct {
-	mu      sync.Mutex
-	summary *sketch.Summary[hotBucket]
+	mu       sync.Mutex
+	byID     map[string]*hotBucket
+	refusals uint64
 }
 
 type hotBucket struct {
@@ -32,13 +35,15 @@ type hotBucket struct {
 	key     []httplimit.KeyPart
 	refused uint64    // since the bucket was first watched
 	level   LevelFunc // nil if the level is not known
+	score   float64
+	latest  uint64 // the number of its latest refusal among all
 }
 
 // LevelFunc returns the limit and the level of a bucket, or an error if there is none.
 type LevelFunc func() (tb.Limit, tb.Level, error)
 
 func newHotBuckets() *hotBuckets {
-	return &hotBuckets{summary: sketch.NewSummary[hotBucket](maxHot)}
+	return &hotBuckets{byID: make(map[string]*hotBucket, maxHot)}
 }
 
 // bucketID returns a string that identifies a bucket. A formatted key has no newline.
@@ -50,34 +55,54 @@ func (b *hotBucket) id() string { return bucketID(b.rule, b.key) }
 
 // add adds a refusal of a bucket. It calls level if the bucket was not watched before.
 func (h *hotBuckets) add(rule string, key []httplimit.KeyPart, level func() LevelFunc) {
-	id := []byte(bucketID(rule, key))
+	id := bucketID(rule, key)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	b, added := h.summary.See(id)
-	if added {
-		b.Value = hotBucket{rule: rule, key: key, level: level()}
+	b := h.byID[id]
+	if b == nil {
+		b = &hotBucket{rule: rule, key: key, level: level()}
+		if len(h.byID) == maxHot {
+			b.score = h.dropLowest()
+		}
+		h.byID[id] = b
 	}
-	b.Value.refused++
-	b.Count++
+	h.refusals++
+	b.refused, b.score, b.latest = b.refused+1, b.score+1, h.refusals
+}
+
+// dropLowest drops the bucket with the lowest score, among equals the one that was not refused for
+// the longest time, and returns the score.
+func (h *hotBuckets) dropLowest() float64 {
+	var lowest *hotBucket
+	for _, b := range h.byID {
+		if lowest == nil || b.score < lowest.score ||
+			b.score == lowest.score && b.latest < lowest.latest {
+			lowest = b
+		}
+	}
+	delete(h.byID, lowest.id())
+	return lowest.score
 }
 
 // fade multiplies all scores by fadePerSecond.
 func (h *hotBuckets) fade() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.summary.Scale(fadePerSecond)
+	for _, b := range h.byID {
+		b.score *= fadePerSecond
+	}
 }
 
 // hottest returns copies of the buckets, the highest score first.
 func (h *hotBuckets) hottest() (all []hotBucket) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	byScore := slices.SortedFunc(h.summary.All(), func(a, b *sketch.Entry[hotBucket]) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Key, b.Key))
-	})
-	for _, b := range byScore {
-		all = append(all, b.Value)
+	for _, b := range h.byID {
+		all = append(all, *b)
 	}
+	slices.SortFunc(all, func(a, b hotBucket) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id(), b.id()))
+	})
 	return all
 }
 
@@ -85,7 +110,7 @@ func (h *hotBuckets) hottest() (all []hotBucket) {
 func (h *hotBuckets) remove(id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.summary.Remove(id)
+	delete(h.byID, id)
 }
 
 // newSample returns a copy of what a limiter reads of a request, or nil if it is too large.

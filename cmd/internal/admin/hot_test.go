@@ -2,6 +2,7 @@ package admin
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -32,12 +33,39 @@ func TestHotBucketsAreBounded(t *testing.T) {
 		if i%4 == 0 {
 			refuse(h, "second")
 		}
-		if h.summary.Len() > maxHot {
-			t.Fatalf("%d buckets", h.summary.Len())
+		if len(h.byID) > maxHot {
+			t.Fatalf("%d buckets", len(h.byID))
 		}
 	}
 	if got := names(h.hottest()[:2]); got != "often2134 second1600 " {
 		t.Error(got)
+	}
+}
+
+// Each bucket with more than its part of all refusals is watched, and no score is too low, or too
+// high by more than that part.
+func TestHotBucketsOfASkewedLoad(t *testing.T) {
+	const all = 30_000
+	for seed := range uint64(10) {
+		zipf := rand.NewZipf(rand.New(rand.NewPCG(seed, 0)), 1.1, 2, 5000)
+		h, refused := newHotBuckets(), make(map[string]float64)
+		for range all {
+			key := fmt.Sprint(zipf.Uint64())
+			refuse(h, key)
+			refused[key]++
+		}
+		for _, b := range h.hottest() {
+			n := refused[b.key[0].Value]
+			if b.score < n || b.score-float64(b.refused) > all/maxHot || float64(b.refused) > n {
+				t.Errorf("seed %d: %+v of %v refusals", seed, b, n)
+			}
+			delete(refused, b.key[0].Value)
+		}
+		for key, n := range refused {
+			if n > all/maxHot {
+				t.Errorf("seed %d: %s with %v of %d refusals is not watched", seed, key, n, all)
+			}
+		}
 	}
 }
 
