@@ -17,7 +17,7 @@ func TestRotatedLogs(t *testing.T) {
 		` 0/0/0/1/1 200 17 - - ---- 1/1/1/1/0 0/0 "GET / HTTP/1.1"` + "\n"
 	rep := report(t, zipped(t, proxy), "--rate=1", "--burst=1", plain, "-", older)
 	if rep.Requests != 3 || rep.Keys != 1 || len(rep.Files) != 3 ||
-		rep.Files[1].Format != accesslog.HAProxy || rep.Files[2].Name != older {
+		rep.Files[1].Format != "haproxy" || rep.Files[2].Name != older {
 		t.Errorf("%+v", rep)
 	}
 }

@@ -18,7 +18,7 @@ type parser interface {
 // namedParser is a parser and the name of what it parses.
 type namedParser struct {
 	parser
-	name string
+	name Format
 	// amongMessages reports that a program writes the lines among its messages, so that another line
 	// is one of these and not malformed.
 	amongMessages bool
@@ -28,7 +28,7 @@ type namedParser struct {
 type detector struct {
 	parsers []namedParser
 	extra   int    // the number of extra fields
-	tried   string // the names of the formats
+	tried   string // what the formats are
 
 	chosen reading // has no parser before a valid line
 }
@@ -40,31 +40,27 @@ type reading struct {
 	format Format // of the first line
 }
 
-// wantFormat are the formats that are detected.
-const wantFormat = "Common or Combined Log Format, JSON lines, logfmt, W3C (IIS, CloudFront)," +
-	" HAProxy, AWS ALB, ELB or S3, Envoy, Istio, gin, uvicorn, Rails, uWSGI, Flask, chi, Squid or" +
-	" nginx-proxy-manager, each perhaps in the lines of syslog, Docker or Kubernetes;" +
-	" --format reads others"
-
 // newDetector returns a detector of the formats that a log may have.
 func newDetector(s Schema) (detector, error) {
-	d := detector{extra: len(s.Extra), tried: wantFormat}
+	d := detector{extra: len(s.Extra)}
 	if s.LogFormat != "" {
-		p, err := newFormatParser(s.LogFormat, s, formatCandidates)
+		p, err := newFormatParser(s.LogFormat, s)
 		if err == nil {
 			err = p.check(s.LogFormat)
 		}
-		d.parsers = []namedParser{{parser: p, name: "the given format"}}
+		d.parsers = []namedParser{{parser: p, name: LogFormat}}
 		d.tried = "lines of the given format"
 		return d, err
 	}
 	d.parsers = slices.Concat([]namedParser{
-		{parser: &clfParser{}, name: "Common Log Format"},
-		{parser: &jsonParser{fields: newFields(s, jsonCandidates)}, name: "JSON lines"},
-		{parser: &w3cParser{fields: newFields(s, w3cCandidates)}, name: "W3C with #Fields"},
-	}, newPatternParsers(s.Extra), []namedParser{
-		{parser: &logfmtParser{newFields(s, jsonCandidates)}, name: "logfmt"},
-	})
+		{parser: &clfParser{}, name: Common},
+		{parser: &jsonParser{fields: newFields(s, nil)}, name: JSON},
+		{parser: &w3cParser{fields: newFields(s, nil)}, name: W3C},
+	}, newPatternParsers(s.Extra), []namedParser{{parser: &logfmtParser{newFields(s, nil)}, name: Logfmt}})
+	for _, p := range d.parsers {
+		d.tried += string(p.name) + ", "
+	}
+	d.tried += "each perhaps in the lines of syslog, Docker or Kubernetes; --format reads others"
 	return d, nil
 }
 

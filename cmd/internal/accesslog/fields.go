@@ -22,11 +22,12 @@ const (
 	fieldStatus
 	fieldSize
 	fieldAgent
+	fieldLogger // of Caddy; it is not in fieldNames
 	numFields
 )
 
 // fieldNames are the names of the fields in Schema.Names.
-var fieldNames = [numFields]string{"date", "time", "ip", "forwarded", "user", "host", "method",
+var fieldNames = [...]string{"date", "time", "ip", "forwarded", "user", "host", "method",
 	"uri", "query", "status", "size", "agent"}
 
 // candidates has the paths that may hold each field of a Record, the best one first.
@@ -47,8 +48,9 @@ type fields struct {
 // schema names the field.
 const year2000 = 946_684_800 * int64(time.Second)
 
-// newFields returns the fields of a schema, with these candidates where it has no name.
-func newFields(s Schema, usual candidates) fields {
+// newFields returns the fields of a schema, with the usual candidates where it has no name. If only
+// is not nil, other usual names are left out.
+func newFields(s Schema, only []string) fields {
 	f := fields{slots: make(map[string][]int), oldest: year2000}
 	if _, ok := s.Names["time"]; ok {
 		f.oldest = 0
@@ -67,11 +69,16 @@ func newFields(s Schema, usual candidates) fields {
 		}
 	}
 	for field, paths := range usual {
-		if name, ok := s.Names[fieldNames[field]]; ok {
-			paths = []string{name}
+		if field < len(fieldNames) && s.Names[fieldNames[field]] != "" {
+			paths = []string{s.Names[fieldNames[field]]}
 			if field == fieldMethod || field == fieldURI || field == fieldStatus {
 				f.named = append(f.named, field)
 			}
+		}
+		if only != nil {
+			paths = slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
+				return !slices.Contains(only, path)
+			})
 		}
 		add(paths...)
 	}
@@ -95,7 +102,12 @@ func (f *fields) fill(rec *Record) error {
 	rec.Peer = f.text(fieldPeer)
 	rec.forwarded = f.text(fieldForwarded)
 	rec.User = f.text(fieldUser)
-	rec.setTarget(splitTarget(f.text(fieldURI)))
+	for _, text := range f.texts(fieldURI) {
+		if t := splitTarget(emptyIfDash(text)); t.path != nil || t.host != nil {
+			rec.setTarget(t)
+			break
+		}
+	}
 	if len(rec.Method) == 0 {
 		rec.Method = f.text(fieldMethod)
 	}
@@ -119,11 +131,11 @@ func (f *fields) fill(rec *Record) error {
 func (f *fields) fillTime(rec *Record) (err error) {
 	day := f.text(fieldDate)
 	err = errNoTime
-	for _, text := range f.values[f.first[fieldTime]:f.first[fieldTime+1]] {
+	for _, text := range f.texts(fieldTime) {
 		if text = emptyIfDash(text); len(text) == 0 {
 			continue
 		}
-		if day != nil {
+		if day != nil && len(text) > 2 && text[2] == ':' {
 			text = slices.Concat(day, space, text)
 		}
 		var ok bool
@@ -154,9 +166,12 @@ func isMethod(b []byte) bool {
 	return len(b) > 0 && consistsOf(b, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-")
 }
 
+// texts returns the texts of the candidates for a field.
+func (f *fields) texts(field int) [][]byte { return f.values[f.first[field]:f.first[field+1]] }
+
 // text returns the text of the first candidate for a field that is not missing or empty.
 func (f *fields) text(field int) []byte {
-	for _, text := range f.values[f.first[field]:f.first[field+1]] {
+	for _, text := range f.texts(field) {
 		if text = emptyIfDash(text); len(text) > 0 {
 			return text
 		}

@@ -118,7 +118,7 @@ func TestFormats(t *testing.T) {
 				` "GET /a?b HTTP/1.1" 200 17 "-" "curl"`,
 				request{at, "1.2.3.4", "eve", "h.example", "/a", 17}},
 		},
-		ALB: {
+		"alb": {
 			{"HTTPS", albLine,
 				request{"2015-05-17T10:05:03.186641Z", "192.0.2.7", "", "h.example:443", "/a", 57}},
 			{"IPv6 without brackets", `h2 ` + at + ` app/lb/1 2a02:db8:4538:1:bcf4:5264:e01c:f215:50718` +
@@ -131,9 +131,9 @@ func TestFormats(t *testing.T) {
 				` "- http://h.example:80- -"` + albEnd,
 				request{at, "192.0.2.7", "", "h.example:80", "", 272}},
 		},
-		S3: {{"usual", s3Line,
+		"s3": {{"usual", s3Line,
 			request{at, "192.0.2.7", "arn:aws:iam::123456789012:user/eve", "", "/bucket/a", 17}}},
-		Envoy: {
+		"envoy": {
 			{"usual", envoyLine,
 				request{"2015-05-17T10:05:03.31Z", "192.0.2.7", "", "h.example", "/a/locations", 17}},
 			{"list", envoyStamp + `"GET / HTTP/3" 0 UC,URX 0 17 2 - "192.0.2.7, 10.0.0.1,2001:db8::1"` +
@@ -142,7 +142,7 @@ func TestFormats(t *testing.T) {
 			{"no values", envoyStamp + `"- - HTTP/1.1" 400 DPE 0 11 2 - "-" "-" "-" "-" "-"`,
 				request{at, "", "", "", "", 11}},
 		},
-		Istio: {
+		"istio": {
 			{"usual", istioLine, request{"2015-05-17T10:05:03.373Z", "10.44.1.23:46520", "",
 				"h.example:8000", "/status/418", 17}},
 			{"reasons", envoyStamp + `"GET / HTTP/2" 503 UF,URX upstream_reset{a,b} peer closed` +
@@ -150,7 +150,7 @@ func TestFormats(t *testing.T) {
 				` [2001:db8::1]:46520 h.example -`,
 				request{at, "[2001:db8::1]:46520", "", "h.example", "/", 91}},
 		},
-		HAProxy: {
+		"haproxy": {
 			{"usual", haproxyLine, request{"2015-05-17T10:05:03.655Z", "192.0.2.7", "", "", "/a", 2750}},
 			{"IPv6", `2001:db8::1:33317 [17/May/2015:10:05:03.000] web~ app/s1 0/0/0/1/+1 200 +17` +
 				proxyEnd + `"GET https://h.example/a?b HTTP/2.0"`,
@@ -338,7 +338,7 @@ func TestFieldsCanBeNamed(t *testing.T) {
 			"{2015-05-17T10:05:03Z 192.0.2.7    -1}", "[]"},
 		{Schema{Names: map[string]string{"date": "date", "time": "time"}},
 			`{"date":"2015-05-17","time":"10:05:03","c-ip":"192.0.2.7","uri":"/a"}`,
-			"{2015-05-17T10:05:03Z    /a -1}", "[]"},
+			"{2015-05-17T10:05:03Z 192.0.2.7   /a -1}", "[]"},
 		{Schema{LogFormat: `$date $time $s_ip $request_uri $c_ip`,
 			Names: map[string]string{"ip": "c_ip"}},
 			"2015-05-17 10:05:03 10.0.0.1 /a 192.0.2.7", "{2015-05-17T10:05:03Z 192.0.2.7   /a -1}", "[]"},

@@ -18,7 +18,7 @@ type jsonParser struct {
 
 // caddyLogger begins the name of a logger of Caddy. All but the one of the access log write
 // messages about requests, as the module of this project does.
-var caddyLogger, accessLog = []byte(`"logger":"http.`), []byte("log.access")
+var caddyLogger, accessLog = []byte("http."), []byte("http.log.access")
 
 var (
 	errObject = &lack{0, "want one JSON object a line"}
@@ -34,14 +34,15 @@ func (p *jsonParser) parse(line []byte, rec *Record) (Format, error) {
 			return Undetected, errJSON
 		}
 	}
-	if _, logger, ok := bytes.Cut(line, caddyLogger); ok && !bytes.HasPrefix(logger, accessLog) {
-		return Undetected, ErrMessage
-	}
 	// The library reads a string. The line does not change while the string is in use.
 	object := gjson.Parse(unsafe.String(unsafe.SliceData(line), len(line)))
 	clear(p.values)
 	p.path = p.path[:0]
 	p.collect(line, object)
+	if logger := p.text(fieldLogger); bytes.HasPrefix(logger, caddyLogger) &&
+		!bytes.HasPrefix(logger, accessLog) {
+		return Undetected, ErrMessage
+	}
 	err := p.fillRequest(rec)
 	if (err != nil || len(rec.Peer) == 0) && p.hint == "" {
 		p.hint = "an object has " + object.Get("@keys").Raw +

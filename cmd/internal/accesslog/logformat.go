@@ -2,6 +2,7 @@ package accesslog
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -38,24 +39,6 @@ type variable struct {
 	missing *lack               // reports that the value or the text is not there
 }
 
-// formatCandidates are variables of nginx, and of the patterns. $msec has milliseconds.
-// $proxy_add_x_forwarded_for is X-Forwarded-For with the peer at its end.
-var formatCandidates = candidates{
-	fieldDate: {"date", "day"},
-	fieldTime: {"msec", "time_iso8601", "time_local", "time", "clock", "seconds"},
-	fieldPeer: {"remote_addr", "peer", "peer_port", "proxy_add_x_forwarded_for",
-		"http_x_forwarded_for"},
-	fieldForwarded: {"http_x_forwarded_for"},
-	fieldUser:      {"remote_user"},
-	fieldHost:      {"http_host", "host", "server_name"},
-	fieldMethod:    {"request_method", "method"},
-	fieldURI:       {"request", "request_uri", "uri"},
-	fieldQuery:     {"args", "query_string"},
-	fieldStatus:    {"status"},
-	fieldSize:      {"body_bytes_sent", "bytes_sent"},
-	fieldAgent:     {"http_user_agent"},
-}
-
 var (
 	errFormatClient = &lack{3, "want an address or the name of a host as the client"}
 	// errConnection reports a line of a log in which proxies also write connections without a request.
@@ -68,27 +51,32 @@ var (
 )
 
 // newFormatParser returns a parser of lines in a format. In it, \t is a tab, as in nginx.
-func newFormatParser(format string, s Schema, usual candidates) (*formatParser, error) {
-	p := &formatParser{fields: newFields(s, usual), format: LogFormat}
-	p.oldest = 0
+func newFormatParser(format string, s Schema) (*formatParser, error) {
+	p := &formatParser{format: LogFormat}
 	text, rest, _ := strings.Cut(strings.ReplaceAll(format, `\t`, "\t"), "$")
 	p.before, p.start = []byte(text), &lack{0, fmt.Sprintf("want %q at the start", text)}
+	var names []string
 	for more := rest != ""; more; {
 		padded := strings.HasSuffix(text, " ")
 		var name string
 		name, rest = cutVariable(rest)
 		text, rest, more = strings.Cut(rest, "$")
-		p.hasPort = p.hasPort || name == "peer_port"
 		if name == "" || more && text == "" {
 			return nil, fmt.Errorf("%q: want a name after each $, and text after each variable"+
 				" but the last", format)
 		}
-		slots := p.slots[name]
-		p.set(slots, []byte(name))
+		names = append(names, cmp.Or(strict[name].of, name))
+		p.hasPort = p.hasPort || name == "peer_port"
 		p.variables = append(p.variables, variable{
-			name: name, slots: slots, is: strict[name], padded: padded, after: []byte(text),
+			name: name, is: strict[name].is, padded: padded, after: []byte(text),
 			missing: &lack{len(p.variables), fmt.Sprintf("want $%s before %q", name, text)},
 		})
+	}
+	p.fields = newFields(s, names)
+	p.oldest = 0
+	for i, name := range names {
+		p.variables[i].slots = p.slots[name]
+		p.set(p.slots[name], []byte(name))
 	}
 	p.timeless = p.text(fieldTime) == nil
 	return p, nil
@@ -123,7 +111,6 @@ func (p *formatParser) parse(line []byte, rec *Record) (Format, error) {
 	if !ok {
 		return Undetected, p.start
 	}
-	clear(p.values)
 	for i := range p.variables {
 		v := &p.variables[i]
 		if v.padded {

@@ -78,7 +78,7 @@ func TestLinesOfAnotherLogFormat(t *testing.T) {
 		}
 	}
 	_, bad, _ := read(t, strings.NewReader("x"), Schema{LogFormat: "<$remote_addr> $msec"})
-	if len(bad) != 1 || bad[0].Err.Error() != `nearest is the given format: want "<" at the start` {
+	if len(bad) != 1 || bad[0].Err.Error() != `nearest is log_format: want "<" at the start` {
 		t.Errorf("malformed %v, want what the format begins with", bad)
 	}
 }

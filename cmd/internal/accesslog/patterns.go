@@ -30,40 +30,40 @@ import (
 //
 // Envoy escapes nothing. A client that sends a quote and a space may make its line malformed.
 var patterns = []struct {
-	format     Format
-	name, text string
-	is         look
+	format Format
+	text   string
+	is     look
 }{
-	{HAProxy, "HAProxy",
+	{"haproxy",
 		`$peer_port [$time_local] $word $word/$word $number/$number/$number/$number/$number` +
 			` $status $bytes_sent $text "$request`, exact},
-	{ALB, "AWS ALB",
+	{"alb",
 		`$type $time_iso8601 $word $peer_port $word $number $number $number $status $word $number` +
 			` $bytes_sent "$request" "$http_user_agent"`, exact},
-	{S3, "Amazon S3",
+	{"s3",
 		`$owner $word [$time_local] $remote_addr $remote_user $word $word $word "$request"` +
 			` $status $word $bytes_sent`, exact},
-	{Envoy, "Envoy", `[$time_iso8601] "$request" $status $word $number $bytes_sent $number $word` +
+	{"envoy", `[$time_iso8601] "$request" $status $word $number $bytes_sent $number $word` +
 		` "$http_x_forwarded_for" "$http_user_agent" "$word" "$http_host" "$word"`, whole},
-	{Istio, "Istio",
+	{"istio",
 		`[$time_iso8601] "$request" $status $word $text "$text" $number $bytes_sent $number $word` +
 			` "$http_x_forwarded_for" "$http_user_agent" "$word" "$http_host" "$word" $word $word $word` +
 			` $remote_addr $word $word`, exact},
-	{Combined, "Combined with a host",
+	{Combined,
 		`$peer - $remote_user [$time_local] "$http_host" "$request" $status` +
 			` $body_bytes_sent "$http_referer" "$http_user_agent"`, exact},
-	{ELB, "AWS Classic Load Balancer", `$time_iso8601 $word $peer_port $word $number $number $number` +
+	{"elb", `$time_iso8601 $word $peer_port $word $number $number $number` +
 		` $status $word $number $bytes_sent "$request" "$http_user_agent"`, exact},
-	{Gin, "gin", `[GIN] $time_local | $status | $word | $remote_addr | $method "$request_uri"`, among},
-	{Uvicorn, "uvicorn", `INFO: $peer_port - "$request" $status`, among},
-	{Rails, "Rails", `Started $method "$request_uri" for $remote_addr at $time_local`, behind},
-	{UWSGI, "uWSGI", `[pid: $word|app: $word|req: $word] $remote_addr ($remote_user) {$_}` +
+	{"gin", `[GIN] $time_local | $status | $word | $remote_addr | $method "$request_uri"`, among},
+	{"uvicorn", `INFO: $peer_port - "$request" $status`, among},
+	{"rails", `Started $method "$request_uri" for $remote_addr at $time_local`, behind},
+	{"uwsgi", `[pid: $word|app: $word|req: $word] $remote_addr ($remote_user) {$_}` +
 		` [$time_local] $request => generated $bytes_sent bytes`, among},
-	{Flask, "Flask", `$peer - - [$day $clock] "$request" $status $body_bytes_sent`, among},
-	{Chi, "chi", `$day $clock "$request" from $peer_port - $status`, among},
-	{Squid, "Squid", `$seconds $number $remote_addr $word/$status $bytes_sent $method $request_uri` +
+	{"flask", `$peer - - [$day $clock] "$request" $status $body_bytes_sent`, among},
+	{"chi", `$day $clock "$request" from $peer_port - $status`, among},
+	{"squid", `$seconds $number $remote_addr $word/$status $bytes_sent $method $request_uri` +
 		` $remote_user`, exact},
-	{NPM, "nginx-proxy-manager", `[$time_local] $word $word $status - $method $word $host` +
+	{"nginx-proxy-manager", `[$time_local] $word $word $status - $method $word $host` +
 		` "$request_uri" [Client $remote_addr] [Length $bytes_sent]`, exact},
 }
 
@@ -77,29 +77,32 @@ const (
 	behind             // and other text may stand before the pattern
 )
 
-// strict has the variables whose values have one form. They tell the patterns apart.
-var strict = map[string]func(b []byte) bool{
-	"word":   func(b []byte) bool { return len(b) > 0 && bytes.IndexByte(b, ' ') < 0 },
-	"number": func(b []byte) bool { return len(b) > 0 && consistsOf(b, digits+".-+") },
-	"owner":  func(b []byte) bool { return len(b) == 64 && consistsOf(b, digits+"abcdef") },
-	"status": func(b []byte) bool {
+// strict has the variables whose values have one form, which tells the patterns apart, and what they
+// are of if that is not their name.
+var strict = map[string]struct {
+	is func(b []byte) bool
+	of string
+}{
+	"word":   {is: func(b []byte) bool { return len(b) > 0 && bytes.IndexByte(b, ' ') < 0 }},
+	"number": {is: func(b []byte) bool { return len(b) > 0 && consistsOf(b, digits+".-+") }},
+	"owner":  {is: func(b []byte) bool { return len(b) == 64 && consistsOf(b, digits+"abcdef") }},
+	"status": {is: func(b []byte) bool {
 		return isStatus(b) || string(b) == "0" || string(b) == "-1"
-	},
-	"time_iso8601": func(b []byte) bool { return len(b) > 10 && b[4] == '-' && b[10] == 'T' },
-	"day":          func(b []byte) bool { return len(b) > 9 && (b[2] == '/' || b[4] == '/') },
-	"seconds": func(b []byte) bool {
+	}},
+	"time_iso8601": {is: func(b []byte) bool { return len(b) > 10 && b[4] == '-' && b[10] == 'T' }},
+	"day":          {func(b []byte) bool { return len(b) > 9 && (b[2] == '/' || b[4] == '/') }, "date"},
+	"seconds": {func(b []byte) bool {
 		return len(b) > 10 && b[10] == '.' && consistsOf(b[:10], digits)
-	},
-	"clock":  func(b []byte) bool { return len(b) == len("15:04:05") && b[2] == ':' },
-	"method": isMethod,
-	"peer":   isClient,
-	"peer_port": func(b []byte) bool {
-		return len(withoutPort(b)) < len(b) &&
-			isClient(withoutPort(b))
-	},
-	"type": func(b []byte) bool {
+	}, "msec"},
+	"clock":  {func(b []byte) bool { return len(b) == len("15:04:05") && b[2] == ':' }, "time"},
+	"method": {is: isMethod},
+	"peer":   {isClient, "remote_addr"},
+	"peer_port": {func(b []byte) bool {
+		return len(withoutPort(b)) < len(b) && isClient(withoutPort(b))
+	}, "remote_addr"},
+	"type": {is: func(b []byte) bool {
 		return slices.Contains([]string{"http", "https", "h2", "grpcs", "ws", "wss"}, string(b))
-	},
+	}},
 }
 
 // consistsOf reports whether b has no other bytes than these.
@@ -108,12 +111,12 @@ func consistsOf(b []byte, these string) bool { return len(bytes.Trim(b, these)) 
 // newPatternParsers returns the parsers of the patterns.
 func newPatternParsers(extra []string) (all []namedParser) {
 	for _, known := range patterns {
-		p, err := newFormatParser(known.text, Schema{Extra: extra}, formatCandidates)
+		p, err := newFormatParser(known.text, Schema{Extra: extra})
 		if err != nil {
 			panic(err) // a mistake in the table
 		}
 		p.format, p.ends, p.anywhere = known.format, known.is == whole, known.is == behind
-		all = append(all, namedParser{p, known.name, known.is >= among})
+		all = append(all, namedParser{p, known.format, known.is >= among})
 	}
 	return all
 }

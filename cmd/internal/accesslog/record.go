@@ -68,28 +68,14 @@ func (rec *Record) reset(n int) {
 // Format is the format of a log.
 type Format string
 
-// The formats of logs. A log is Undetected before its first valid line.
+// The formats of logs, besides the ones of patterns. A log is Undetected before its first valid line.
 const (
 	Undetected Format = ""
 	Common     Format = "common"
 	Combined   Format = "combined"
 	JSON       Format = "json"
 	Logfmt     Format = "logfmt"
-	HAProxy    Format = "haproxy"
-	ALB        Format = "alb"
-	Envoy      Format = "envoy"
-	Istio      Format = "istio"
-	S3         Format = "s3"
 	W3C        Format = "w3c"
-	Gin        Format = "gin"
-	Uvicorn    Format = "uvicorn"
-	Rails      Format = "rails"
-	UWSGI      Format = "uwsgi"
-	Flask      Format = "flask"
-	Chi        Format = "chi"
-	Squid      Format = "squid"
-	ELB        Format = "elb"
-	NPM        Format = "nginx-proxy-manager"
 	LogFormat  Format = "log_format" // Schema.LogFormat
 )
 

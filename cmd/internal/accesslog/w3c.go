@@ -17,22 +17,6 @@ type w3cParser struct {
 	date    []byte
 }
 
-// w3cCandidates are the fields of IIS, CloudFront and Zeek.
-var w3cCandidates = candidates{
-	fieldDate:      {"date"},
-	fieldTime:      {"time", "ts"},
-	fieldPeer:      {"c-ip", "id.orig_h"},
-	fieldForwarded: {"x-forwarded-for", "X-Forwarded-For", "cs(X-Forwarded-For)"},
-	fieldUser:      {"cs-username"},
-	fieldHost:      {"x-host-header", "cs-host", "cs(Host)", "host"},
-	fieldMethod:    {"cs-method", "method"},
-	fieldURI:       {"cs-uri-stem", "cs-uri", "uri"},
-	fieldQuery:     {"cs-uri-query"},
-	fieldStatus:    {"sc-status", "status_code"},
-	fieldSize:      {"sc-bytes", "response_body_len"},
-	fieldAgent:     {"cs(User-Agent)", "user_agent"},
-}
-
 var (
 	errNoFields = &lack{0, "want a line that begins with #Fields before the first request"}
 	errColumns  = &lack{4, "want a value for each name in #Fields"}

@@ -11,144 +11,106 @@ package samplelog
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
-	"net/netip"
 	"slices"
 	"time"
 )
 
-// logStart is when the log starts.
-var logStart = time.Date(2025, time.March, 10, 0, 0, 0, 0, time.UTC)
+// day is the day of the log.
+var day = time.Date(2025, time.March, 10, 0, 0, 0, 0, time.UTC)
 
-// New returns a log of that many lines, which takes about 200 bytes of memory for each. With 1,000
-// lines or more it covers about a day.
+// New returns a log of that many lines, which takes about 200 bytes of memory for each.
 func New(lines int) io.Reader {
 	rng := rand.New(rand.NewPCG(2025, 3))
 	s := site{rng: rng, visitors: rand.NewZipf(rng, 1.2, 8, uint64(49+lines/40))}
-	s.generate(lines)
-	slices.SortFunc(s.requests, func(a, b request) int { return cmp.Compare(a.end, b.end) })
+	s.attack(10.3, lines/20, 40, func() string { return "203.0.113.66" })
+	s.attack(16.8, lines/20, 25, func() string {
+		return fmt.Sprintf("2001:db8:bad::%x", rng.IntN(1<<16))
+	})
+	for len(s.requests) < lines {
+		const crawls = 0.01 // of all visits
+		if hour := s.hour(); rng.Float64() < crawls {
+			s.crawl(hour)
+		} else {
+			s.visit(hour)
+		}
+	}
+	requests := s.requests[:lines]
+	slices.SortFunc(requests, func(a, b request) int { return cmp.Compare(a.end, b.end) })
 	var log bytes.Buffer
-	for _, r := range s.requests[:lines] {
-		start := logStart.Add(time.Duration(r.start * float64(time.Second)))
-		fmt.Fprintf(&log, "%s - - [%s] %s \"-\" \"%s\"\n", r.client.addr,
-			start.Format("02/Jan/2006:15:04:05 -0700"), r.page, r.client.agent)
+	for _, r := range requests {
+		start := day.Add(time.Duration(r.start * float64(time.Second)))
+		fmt.Fprintf(&log, "%s - - [%s] %s \"-\" \"%s\"\n", r.client,
+			start.Format("02/Jan/2006:15:04:05 -0700"), r.page, r.agent)
 	}
 	return &log
 }
 
-// site generates requests in the order of their visits.
+// site generates requests.
 type site struct {
 	rng      *rand.Rand
 	visitors *rand.Zipf
-	now      float64 // in seconds since logStart
 	requests []request
 }
 
-// request is a request of a client. Its times are in seconds since logStart.
+// request is a request of a client. Its times are in seconds of the day.
 type request struct {
-	start, end float64
-	client     client
-	page       string // the request line, and the status and the size of the response
+	start, end    float64
+	client, agent string
+	page          string // the request line, and the status and the size of the response
 }
 
-// generate adds requests until that many have ended.
-func (s *site) generate(lines int) {
-	// A visit is about six requests, and visits are four fifths of the log.
-	const perVisit = 7.5
-	pace := float64(lines) / perVisit / (24 * time.Hour).Seconds() // visits a second in a day
-	// An attack has a start and a rate a second, and perhaps a new address of a network each time.
-	attacks := []struct {
-		start, rate float64
-		rotates     bool
-	}{{10.3 * 3600, 40, false}, {16.8 * 3600, 25, true}}
-	for len(s.requests) < lines || s.ended() < lines {
-		s.now += s.rng.ExpFloat64() / (pace * rhythm(s.now))
-		if len(attacks) > 0 && s.now > attacks[0].start {
-			s.attack(lines/20, attacks[0].rate, attacks[0].rotates)
-			attacks = attacks[1:]
-		}
-		const crawls = 0.01 // of all visits
-		if s.rng.Float64() < crawls {
-			s.crawl()
-		} else {
-			s.visit()
+// add adds a request. Most requests take 20 ms, one in eight takes a tenth of a second more, and a
+// few take seconds, which makes lines step back in time.
+func (s *site) add(start float64, client, agent, page string) {
+	took := 0.02 + math.Pow(s.rng.Float64(), 16)*s.rng.ExpFloat64()
+	s.requests = append(s.requests, request{start, start + took, client, agent, page})
+}
+
+// hour returns when a visit begins. Few do before dawn.
+func (s *site) hour() float64 {
+	for {
+		hour := 23.9 * s.rng.Float64()
+		if 1-0.8*math.Cos((hour-4)/24*2*math.Pi) > 1.8*s.rng.Float64() {
+			return hour
 		}
 	}
 }
 
-// ended returns how many requests have ended.
-func (s *site) ended() (n int) {
-	for _, r := range s.requests {
-		if r.end <= s.now {
-			n++
-		}
+// visit loads a page and, within a second or two, the files that it needs. The multiplier, 2³²
+// divided by the golden ratio, scatters the addresses of visitors, and every third has IPv6.
+func (s *site) visit(hour float64) {
+	n, start := s.visitors.Uint64(), 3600*hour
+	id, agent := uint32(n*2654435761), agents[n%3]
+	client := fmt.Sprintf("10.%d.%d.%d", id>>24, id>>16&255, id>>8&255)
+	if n%3 == 0 {
+		client = fmt.Sprintf("2001:db8:%x:%x::1", id>>16, id&0xffff)
 	}
-	return n
-}
-
-// rhythm returns how busy the site is at a time, 1 on average. It is quietest before dawn.
-func rhythm(second float64) float64 {
-	const quietest = 4 * 3600
-	return 1 - 0.8*math.Cos((second-quietest)/(24*3600)*2*math.Pi)
-}
-
-// visit loads a page and, within a second or two, the files that it needs.
-func (s *site) visit() {
-	c := visitor(s.visitors.Uint64())
-	s.request(s.now, c, pages[s.rng.IntN(len(pages))])
-	start := s.now + 0.1
+	s.add(start, client, agent, pages[s.rng.IntN(len(pages))])
 	for range 2 + s.rng.IntN(7) {
-		start += s.rng.ExpFloat64() * 0.15
-		s.request(start, c, assets[s.rng.IntN(len(assets))])
+		start += 0.03 + s.rng.ExpFloat64()*0.15
+		s.add(start, client, agent, assets[s.rng.IntN(len(assets))])
 	}
 }
 
 // crawl fetches pages at a steady pace.
-func (s *site) crawl() {
-	c := crawlers[s.rng.IntN(len(crawlers))]
-	interval := 0.1 + s.rng.Float64()
+func (s *site) crawl(hour float64) {
+	n, interval := s.rng.IntN(3), 0.1+s.rng.Float64()
 	for i := range 20 + s.rng.IntN(150) {
-		s.request(s.now+float64(i)*interval, c, pages[s.rng.IntN(len(pages))])
+		s.add(3600*hour+float64(i)*interval, fmt.Sprint("198.51.100.", 10+n),
+			"Mozilla/5.0 (compatible; ExampleBot/2.1)", pages[s.rng.IntN(len(pages))])
 	}
 }
 
-// attack is a series of failed attempts to log in.
-func (s *site) attack(requests int, rate float64, rotates bool) {
+// attack is a series of failed attempts to log in, at a rate a second.
+func (s *site) attack(hour float64, requests int, rate float64, client func() string) {
 	for i := range requests {
-		c := attacker
-		if rotates {
-			c = client{ipv6(0xbad0_0000, s.rng.Uint64()), "curl/8.12.1"}
-		}
-		s.request(s.now+float64(i)/rate, c, `"POST /login HTTP/1.1" 401 512`)
+		s.add(3600*hour+float64(i)/rate, client(), "curl/8.12.1", `"POST /login HTTP/1.1" 401 512`)
 	}
 }
-
-// request adds a request. Most requests take 20 ms, one in eight takes a tenth of a second
-// more, and a few take seconds, which makes lines step back in time.
-func (s *site) request(start float64, c client, page string) {
-	took := 0.02 + math.Pow(s.rng.Float64(), 16)*s.rng.ExpFloat64()
-	s.requests = append(s.requests, request{start, start + took, c, page})
-}
-
-// client is the sender of a request.
-type client struct {
-	addr  netip.Addr
-	agent string
-}
-
-// The addresses are reserved for documentation and private use.
-var (
-	attacker = client{netip.MustParseAddr("203.0.113.66"), "python-requests/2.31.0"}
-	crawlers = []client{
-		{netip.MustParseAddr("198.51.100.10"), "Mozilla/5.0 (compatible; ExampleBot/2.1)"},
-		{netip.MustParseAddr("198.51.100.11"), "Mozilla/5.0 (compatible; ExampleBot/2.1)"},
-		{netip.MustParseAddr("2001:db8:b07::1"), "Mozilla/5.0 (compatible; SampleCrawler/1.0)"},
-	}
-)
 
 // agents are the browsers of the visitors.
 var agents = []string{
@@ -157,26 +119,6 @@ var agents = []string{
 	"Mozilla/5.0 (Macintosh; Intel Mac OS X 10.15; rv:135.0) Gecko/20100101 Firefox/135.0",
 	"Mozilla/5.0 (iPhone; CPU iPhone OS 18_3 like Mac OS X) AppleWebKit/605.1.15" +
 		" (KHTML, like Gecko) Version/18.3 Mobile/15E148 Safari/604.1",
-}
-
-// visitor returns visitor n. Visitor 0 is the most frequent one, and every third has IPv6. The
-// multiplier, 2³² divided by the golden ratio, scatters the addresses.
-func visitor(n uint64) client {
-	scattered, agent := uint32(n*2654435761), agents[n%uint64(len(agents))]
-	if n%3 == 0 {
-		return client{ipv6(scattered, 1), agent}
-	}
-	var a [4]byte
-	binary.BigEndian.PutUint32(a[:], 10<<24|scattered>>8)
-	return client{netip.AddrFrom4(a), agent}
-}
-
-// ipv6 returns an address in a network.
-func ipv6(network uint32, host uint64) netip.Addr {
-	a := [16]byte{0x20, 0x01, 0x0d, 0xb8}
-	binary.BigEndian.PutUint32(a[4:], network)
-	binary.BigEndian.PutUint64(a[8:], host)
-	return netip.AddrFrom16(a)
 }
 
 // pages are the pages that visitors and crawlers request, as they are in the log.
