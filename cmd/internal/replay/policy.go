@@ -24,7 +24,8 @@ type policyMode struct {
 	keyer   *keyer    // finds the peer
 	now     time.Time // of the current request, which is the clock of the limiter
 	limiter *httplimit.Limiter
-	facts   []*fact
+	parts   []*part
+	extra   []string // the fields that the parts need
 	request http.Request
 	url     url.URL
 	packed  []byte // reused
@@ -35,9 +36,8 @@ type policyMode struct {
 }
 
 func newPolicyMode(o *Options) (*policyMode, error) {
-	p := &policyMode{
-		facts: newFacts(o.Policy), refusals: make(map[string]map[string]uint64), maxKeys: o.MaxKeys,
-	}
+	p := &policyMode{refusals: make(map[string]map[string]uint64), maxKeys: o.MaxKeys}
+	p.parts, p.extra = newParts(o.Policy)
 	p.request = http.Request{
 		URL: &p.url, Header: http.Header{}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
@@ -56,7 +56,7 @@ func newPolicyMode(o *Options) (*policyMode, error) {
 	return p, err
 }
 
-func (p *policyMode) fields() []string { return place(p.facts) }
+func (p *policyMode) fields() []string { return p.extra }
 
 // countKey counts a refusal of the key of a rule.
 func (p *policyMode) countKey(_ *http.Request, e httplimit.Event) {
@@ -77,8 +77,11 @@ func (p *policyMode) pack(rec *accesslog.Record, format accesslog.Format) pendin
 	peer, forwarded := p.keyer.origin(rec)
 	p.packed = compositekey.Append(p.packed[:0], peer)
 	p.packed = compositekey.Append(p.packed, strings.Join(forwarded, ","))
-	for i, f := range p.facts {
-		v := f.value(rec)
+	for i, part := range p.parts {
+		v := part.value(rec)
+		if len(v) > 0 {
+			part.seen++
+		}
 		if i == thePath && len(v) == 0 && (len(rec.Method) > 0 || format.NamesFields()) {
 			v = []byte("/") // as in GET http://host HTTP/1.1, or the log has no paths
 		}
@@ -97,9 +100,9 @@ func (p *policyMode) decide(at pending) (granted bool, err error) {
 	if forwarded != "" {
 		r.Header["X-Forwarded-For"] = []string{forwarded}
 	}
-	for i, f := range p.facts[headers:] {
+	for i, part := range p.parts[headers:] {
 		if v := values[headers+i]; v != "" {
-			r.Header[strings.TrimPrefix(f.name, "header:")] = []string{v}
+			r.Header[strings.TrimPrefix(part.name, "header:")] = []string{v}
 		}
 	}
 	r.Method, r.Host = cmp.Or(values[theMethod], http.MethodGet), values[theHost]
@@ -107,8 +110,8 @@ func (p *policyMode) decide(at pending) (granted bool, err error) {
 		p.outcome.Unclear++
 		return false, nil
 	}
-	if f := p.facts[theAddress]; f.rule != "" && p.limiter.ClientAddress(r).IsValid() {
-		f.seen++
+	if part := p.parts[theAddress]; part.rule != "" && p.limiter.ClientAddress(r).IsValid() {
+		part.seen++
 	}
 	if _, _, refusal := p.limiter.Take(nil, r); refusal != nil {
 		p.outcome.Refused++

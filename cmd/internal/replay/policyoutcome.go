@@ -65,10 +65,10 @@ func (p *policyMode) fill(rep *Report) {
 		rule.Top = rule.Top[:min(len(rule.Top), shownKeys)]
 		o.Rules = append(o.Rules, rule)
 	}
-	for _, f := range p.facts {
-		if f.rule != "" && f.seen == 0 && rep.Requests > 0 {
+	for _, part := range p.parts {
+		if part.rule != "" && part.seen == 0 && rep.Requests > 0 {
 			o.missing = errors.Join(o.missing,
-				fmt.Errorf("no request has %s, which rule %s of --policy needs", f.name, f.rule))
+				fmt.Errorf("no request has %s, which rule %s of --policy needs", part.name, part.rule))
 		}
 	}
 	rep.Policy = &o

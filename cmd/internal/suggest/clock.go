@@ -27,11 +27,17 @@ func coarseness(capacity uint64) uint64 {
 type clock struct {
 	tokens, per uint64
 	first       uint64 // instant of the log's first request: whole periods, below 2⁶³ ns
+	// pace is less than the finest units that are supplied in a nanosecond, by a millionth. So what is
+	// supplied in a time, rounded down, is more than a token if the pace says that it is.
+	pace float64
 }
 
 func newClock(l tb.Limit) clock {
 	per := uint64(l.Per)
-	return clock{tokens: uint64(l.Tokens), per: per, first: math.MaxInt64 / per * per}
+	return clock{
+		tokens: uint64(l.Tokens), per: per, first: math.MaxInt64 / per * per,
+		pace: (1 - 1e-6) * finest * float64(l.Tokens) / float64(l.Per),
+	}
 }
 
 // reading is what a supply clock shows: whole tokens, and the finest units of the rest.

@@ -37,37 +37,38 @@ type Client struct {
 
 	latest int64   // the time of the latest request, in ns since 1970
 	times  []int64 // of all requests, if they are kept
-	curves []curve // of each rate, or one as long as they are alike
+	first  uint32  // what the first request needs at any rate; 0 before it
+	curves []curve // of each rate, from the second request on
 }
 
 // Add adds a request of a client at a time, in ns since 1970. The cost is in tokens, above 0.
 func (c *Collector) Add(cl *Client, t int64, cost uint64) {
 	c.read(t)
-	if cl.curves == nil {
-		c.clients = append(c.clients, cl)
-		cl.latest, cl.curves = t, make([]curve, 1)
-	}
+	cost = min(cost, None)
 	c.requests++
 	if c.timed {
 		c.keepTime(cl, t)
 	}
-	if len(cl.curves) < len(c.clocks) && !c.stayAlike(cl) {
-		cl.curves = slices.Repeat(cl.curves, len(c.clocks))
+	switch {
+	case cl.first == 0:
+		c.clients = append(c.clients, cl)
+		cl.latest, cl.first = t, uint32(cost)
+		return
+	case cl.curves == nil:
+		one := curve{min(uint64(cl.first)*finest, most), cl.first}
+		cl.curves = slices.Repeat([]curve{one}, len(c.clocks))
 	}
+	elapsed := float64(t - cl.latest)
 	for i := range cl.curves {
-		cv, shown := &cl.curves[i], c.shown[i]
-		if cost > tb.MaxCapacity {
-			cv.need = None
-			continue
+		cv, clock, shown := &cl.curves[i], &c.clocks[i], c.shown[i]
+		switch {
+		case elapsed == 0:
+		case elapsed*clock.pace > float64(cv.deficit): // nearly always at high rates
+			cv.deficit = 0
+		default:
+			cv.deficit -= min(cv.deficit, shown.since(clock.at(cl.latest-c.start), 1))
 		}
-		var supplied uint64
-		if cl.latest < c.now {
-			supplied = shown.since(c.clocks[i].at(cl.latest-c.start), 1)
-		}
-		cv.add(supplied, cost*finest)
-		if cv.deficit > uint64(cv.need)*finest {
-			cv.need = max(cv.need, uint32(needOf(cv.deficit, shown.units)))
-		}
+		cv.add(cost, shown.units)
 	}
 	cl.latest = t
 }
@@ -100,21 +101,6 @@ func (c *Collector) read(t int64) {
 	}
 }
 
-// stayAlike reports whether the curves of all rates, which are alike, stay so with a request of a
-// client now: nothing was supplied to any bucket, or all buckets are full. Then a deficit is a sum
-// of costs, and its need does not depend on the clocks: see DESIGN.md here.
-func (c *Collector) stayAlike(cl *Client) bool {
-	if cl.latest == c.now {
-		return true
-	}
-	for i := range c.clocks {
-		if c.shown[i].since(c.clocks[i].at(cl.latest-c.start), 1) < cl.curves[0].deficit {
-			return false
-		}
-	}
-	return true
-}
-
 // curve is one point of a client's arrival curve: the greatest excess of its requests over a rate,
 // in any interval.
 type curve struct {
@@ -125,7 +111,10 @@ type curve struct {
 	need uint32
 }
 
-// add takes a cost from the bucket after a supply, both in units.
-func (c *curve) add(supplied, cost uint64) {
-	c.deficit = min(c.deficit-min(c.deficit, supplied)+cost, most)
+// add takes a cost in tokens from the bucket, when the clock shows units beyond whole tokens.
+func (c *curve) add(cost, units uint64) {
+	c.deficit = min(c.deficit+cost*finest, most)
+	if c.deficit > uint64(c.need)*finest {
+		c.need = max(c.need, uint32(needOf(c.deficit, units)))
+	}
 }

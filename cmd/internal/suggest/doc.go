@@ -8,7 +8,6 @@
 // count, so that an attacker with many addresses does not raise the share. If every request costs
 // the same, Refusals decides the times of each client that a burst refuses.
 //
-// A key takes about 150 bytes, the bytes of its text, and 16 bytes for each rate, or for all as
-// long as its buckets are alike at all of them. The times take 8 to 16 bytes a request, of up to
-// 4,194,304 requests. If there are more keys than fit, a sample of them is kept.
+// A client takes about 80 bytes, and 16 bytes for each rate from its second request on. The times
+// take 8 to 16 bytes a request, of up to 4,194,304 requests.
 package suggest

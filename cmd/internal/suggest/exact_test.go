@@ -28,6 +28,15 @@ func TestNeedIsTheLeastBurstThatRefusesNothing(t *testing.T) {
 	}
 }
 
+// A bucket that lacks a ten-thousandth of a token is not full.
+func TestNeedOfABucketThatIsNearlyFull(t *testing.T) {
+	for _, short := range []int64{1, 1e5, 1e9} {
+		log := slices.Repeat([]request{{"a", 1e18, 1, 0}}, 200)
+		log = append(log, slices.Repeat([]request{{"a", 1e18 + 200e9 - short, 1, 0}}, 200)...)
+		checkNeeds(t, oneASecond, log)
+	}
+}
+
 // Capacities of 84, 839, 8,389 tokens and so on are the first ones with coarser units. Deficits
 // close to them differ by a unit or less.
 func TestNeedWhereUnitsBecomeCoarser(t *testing.T) {

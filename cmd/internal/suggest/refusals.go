@@ -110,14 +110,15 @@ func (r *Result) burstBefore(end int64, rate int, share float64, least uint64) u
 }
 
 // needFor returns the least burst that refuses none of the requests at some times.
-func (r *Result) needFor(times []int64, rate int) (need uint64) {
+func (r *Result) needFor(times []int64, rate int) uint64 {
 	var cv curve
 	clock := &r.clocks[rate]
 	before := clock.at(times[0] - r.start)
 	for _, t := range times {
 		shown := clock.at(t - r.start)
-		cv.add(shown.since(before, 1), r.cost*finest)
-		need, before = max(need, needOf(cv.deficit, shown.units)), shown
+		cv.deficit -= min(cv.deficit, shown.since(before, 1))
+		cv.add(r.cost, shown.units)
+		before = shown
 	}
-	return need
+	return uint64(cv.need)
 }

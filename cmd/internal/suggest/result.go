@@ -26,9 +26,9 @@ func (c *Collector) Result(whole *Collector) *Result {
 // none. It is 0 for a client without a request.
 func (r *Result) Need(cl *Client, rate int) uint64 {
 	if cl.curves == nil {
-		return 0
+		return uint64(cl.first)
 	}
-	return uint64(cl.curves[min(rate, len(cl.curves)-1)].need)
+	return uint64(cl.curves[rate].need)
 }
 
 // Requests returns the number of requests.
