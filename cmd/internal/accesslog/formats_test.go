@@ -235,6 +235,11 @@ func TestJSONLines(t *testing.T) {
 			`"remoteAddress":"::ffff:192.0.2.7"},` +
 			`"res":{"statusCode":200,"headers":{"content-length":17}},"msg":"request completed"}`,
 			request{at, "::ffff:192.0.2.7", "", "h.example", "/a", 17}},
+		{"request line and path", `{"msec":1431857103.5,"remote_addr":"192.0.2.7",` +
+			`"request":"GET /a?b HTTP/1.1","uri":"/index.html"}`,
+			request{"2015-05-17T10:05:03.5Z", "192.0.2.7", "", "", "/a", Unknown}},
+		{"request of another name", `{"date":"17 May","time":"` + at + `","ip":"192.0.2.7",` +
+			`"request":"3a60","uri":"/a"}`, request{at, "192.0.2.7", "", "", "/a", Unknown}},
 		{"APISIX", `{"client_ip":"192.0.2.7","start_time":1431857103000,"route_id":"1","request":` +
 			`{"uri":"/a?b","url":"http://h.example:9080/a?b","method":"GET",` +
 			`"headers":{"host":"h.example"}},"response":{"status":200,"size":17}}`,
