@@ -317,6 +317,10 @@ func TestMalformedLines(t *testing.T) {
 func TestMessagesBetweenRequests(t *testing.T) {
 	for _, log := range []string{
 		caddyLine + "\n" + `{"ts":1431857103,"msg":"using config","server_name":"srv0"}`,
+		caddyLine + "\n" + `{"ts":1431857103,"logger":"token_bucket","msg":"limiter default: rule a` +
+			` refused a request","client_ip":"127.0.0.10","method":"GET","path":"/p3"}`,
+		caddyLine + "\n" + `{"ts":1431857103,"logger":"http.handlers.reverse_proxy","msg":"aborting",` +
+			`"request":{"remote_ip":"192.0.2.7","method":"GET","uri":"/"},"status":502}`,
 		logfmtLine + "\nts=1431857103 level=info msg=starting",
 		"#Fields: date time c-ip sc-status\n2015-05-17 10:05:03 192.0.2.7 200",
 		`Started GET "/a" for 192.0.2.7 at 2015-05-17 10:05:03 +0000` + "\nCompleted 200 OK in 5ms",

@@ -16,9 +16,10 @@ type jsonParser struct {
 	hint string // how to name the fields of the first object that lacks some
 }
 
-// caddyLogger begins the name of a logger of Caddy. All but the one of the access log write
-// messages about requests, as the module of this project does.
-var caddyLogger, accessLog = []byte("http."), []byte("http.log.access")
+// Caddy and its module of this project write messages about requests, with their method and path,
+// but to other loggers than the access log.
+var caddyLogger, moduleLogger, accessLog = []byte("http."), []byte("token_bucket"),
+	[]byte("http.log.access")
 
 var (
 	errObject = &lack{0, "want one JSON object a line"}
@@ -39,8 +40,9 @@ func (p *jsonParser) parse(line []byte, rec *Record) (Format, error) {
 	clear(p.values)
 	p.path = p.path[:0]
 	p.collect(line, object)
-	if logger := p.text(fieldLogger); bytes.HasPrefix(logger, caddyLogger) &&
-		!bytes.HasPrefix(logger, accessLog) {
+	switch logger := p.text(fieldLogger); {
+	case bytes.HasPrefix(logger, accessLog):
+	case bytes.HasPrefix(logger, caddyLogger), bytes.HasPrefix(logger, moduleLogger):
 		return Undetected, ErrMessage
 	}
 	err := p.fillRequest(rec)
