@@ -55,14 +55,12 @@ func (cs *clients) of(key []byte) *client {
 
 // fill fills in whom a limit with a burst refuses, and returns how many clients.
 func (cs *clients) fill(rep *Report, burst uint64, cost Cost) (refused uint64) {
-	kinds := newKinds(burst, cost)
 	for _, c := range cs.byKey {
-		kinds.add(c)
 		if c.isHit() {
 			refused++
 		}
 	}
-	rep.Kinds = kinds.all()
+	rep.Kinds = kindsOf(cs.byKey, burst, cost)
 	top := slices.SortedFunc(maps.Values(cs.byKey), func(a, b *client) int {
 		return cmp.Or(cmp.Compare(b.refused, a.refused), cmp.Compare(b.lacking, a.lacking),
 			cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.key, b.key))

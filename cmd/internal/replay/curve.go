@@ -7,7 +7,7 @@ import (
 
 // curve has what each burst refuses at the suggested rate. The page draws a chart from it.
 type curve struct {
-	Rate     string
+	Rate     Rate
 	Share    float64 // of --suggest, in percent
 	Requests bool    // whether the refused requests are known
 	Rows     []curveRow

@@ -42,7 +42,7 @@ func caddyfile(plan []PathLimit, o *Options) string {
 		case p.Path != "":
 			fmt.Fprintf(&b, "\t\tpath %s\n", p.Path)
 		}
-		r := p.Limit.rate
+		r := p.Limit.Rate
 		fmt.Fprintf(&b, "\t\trate %d/%s\n\t\tburst %d\n\t}\n", r.Tokens, r.Per, p.Limit.Burst)
 	}
 	b.WriteString("}")
@@ -52,7 +52,7 @@ func caddyfile(plan []PathLimit, o *Options) string {
 // nginxLimit returns the rate of limit_req that is not below a limit: whole requests a second or a
 // minute. With nodelay, limit_req grants a request more at once than its burst.
 func nginxLimit(l *Limit) string {
-	perSecond := l.rate.perSecond()
+	perSecond := l.Rate.perSecond()
 	perMinute := math.Ceil(60 * perSecond)
 	if perSecond != math.Trunc(perSecond) && perMinute <= 1000 {
 		return fmt.Sprint(perMinute, "r/m")

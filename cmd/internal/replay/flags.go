@@ -27,6 +27,12 @@ const wantRate = "want tokens per time such as 5, 2.5/s, 300/m, 100/h, 1/d or 1/
 // String returns the rate as it was written, always with its unit.
 func (r Rate) String() string { return r.text }
 
+// MarshalText returns the same.
+func (r Rate) MarshalText() ([]byte, error) { return []byte(r.text), nil }
+
+// perSecond returns the rate in tokens a second, nearly.
+func (r Rate) perSecond() float64 { return float64(r.Tokens) / r.Per.Seconds() }
+
 // limit returns the limit with that rate and burst.
 func (r Rate) limit(burst int) tb.Limit {
 	return tb.Limit{Capacity: burst, Tokens: r.Tokens, Per: r.Per}

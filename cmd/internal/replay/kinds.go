@@ -21,34 +21,33 @@ type Kind struct {
 	RequestsRefused uint64 `json:"requests_refused"`
 }
 
-// kinds counts clients by their kind.
-type kinds struct {
-	list    [suggest.Kinds + 1]Kind // the last one is for many requests
-	clients [suggest.Kinds]uint64
-	many    uint64 // more requests than the limit grants at once
-}
-
-// newKinds returns empty counts for a burst.
-func newKinds(burst uint64, cost Cost) *kinds {
-	k := &kinds{many: math.MaxUint64} // if the costs vary
+// kindsOf returns the kinds of clients that there are, and whom of them a limit with a burst refuses.
+func kindsOf(clients map[string]*client, burst uint64, cost Cost) (kinds []Kind) {
+	many := uint64(math.MaxUint64) // more requests than the limit grants at once; if the costs vary, none
 	if cost.constant > 0 {
-		k.many = uint64(float64(burst) / cost.constant)
+		many = uint64(float64(burst) / cost.constant)
 	}
-	for i, name := range []string{"several paths", "one path", "one request"} {
-		k.list[i].Kind = name
+	all := [suggest.Kinds + 1]Kind{{Kind: "several paths"}, {Kind: "one path"}, {Kind: "one request"},
+		{Kind: fmt.Sprintf("more than %s %s", grouped(many), plural(many, "request", "requests"))}}
+	for _, c := range clients {
+		all[c.Kind()].count(c)
+		if c.Requests > many {
+			all[suggest.Kinds].count(c)
+		}
 	}
-	k.list[suggest.Kinds].Kind = fmt.Sprintf("more than %s %s", grouped(k.many),
-		plural(k.many, "request", "requests"))
-	return k
-}
-
-// add counts a client.
-func (k *kinds) add(c *client) {
-	k.clients[c.Kind()]++
-	k.list[c.Kind()].count(c)
-	if c.Requests > k.many {
-		k.list[suggest.Kinds].count(c)
+	var counts [suggest.Kinds]uint64
+	for kind := range suggest.Kinds {
+		counts[kind] = all[kind].Clients
 	}
+	kinds = []Kind{}
+	for i, k := range all {
+		kind := suggest.Kind(i)
+		k.Matters = kind < suggest.Kinds && kind.Matters(counts)
+		if k.Clients > 0 {
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds
 }
 
 func (k *Kind) count(c *client) {
@@ -58,18 +57,4 @@ func (k *Kind) count(c *client) {
 	if c.isHit() {
 		k.ClientsRefused++
 	}
-}
-
-// all returns the kinds that have clients.
-func (k *kinds) all() []Kind {
-	list := []Kind{}
-	for i, row := range k.list {
-		if kind := suggest.Kind(i); kind < suggest.Kinds {
-			row.Matters = kind.Matters(k.clients)
-		}
-		if row.Clients > 0 {
-			list = append(list, row)
-		}
-	}
-	return list
 }

@@ -22,7 +22,7 @@ func newLimitMode(o *Options) (*limitMode, error) {
 		return nil, err
 	}
 	m := &limitMode{
-		keyed: k, outcome: Limit{Rate: o.Rate.String(), Burst: uint64(o.Burst), rate: o.Rate},
+		keyed: k, outcome: Limit{Rate: o.Rate, Burst: uint64(o.Burst)},
 	}
 	m.limiter, err = cas.New[string](o.Rate.limit(o.Burst),
 		tb.WithClock(func() time.Time { return m.now }), tb.WithMaxKeys(o.MaxKeys))

@@ -155,13 +155,15 @@ func (s *Suggestion) findByPath(
 		if i == maxSteps {
 			share = 0
 		}
-		if all = s.find(o, found, share, span); all == nil {
+		s.Rates = burstsFor(o, found, share)
+		if all = leastLimit(s.Rates, o.leastBurst(), span); all == nil {
 			return nil
 		}
 		s.Paths = []PathLimit{}
 		for _, g := range groups {
 			bursts := burstsFor(o, g.found, share)
-			if l := leastLimit(bursts, o.leastBurst(), g.found, span); l != nil {
+			if l := leastLimit(bursts, o.leastBurst(), span); l != nil {
+				l.KeysRefused, l.Uncounted = g.found.Refused(l.index, l.Burst), true
 				s.Paths = append(s.Paths, PathLimit{
 					Path: g.path, Requests: g.requests, Clients: uint64(len(g.clients)), Limit: l,
 					Stricter: 2*l.perMinute() <= all.perMinute(), group: g,

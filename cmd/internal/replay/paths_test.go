@@ -164,11 +164,11 @@ func TestExports(t *testing.T) {
 // Paths that differ in a slash have limits of their own, with different names. The limit of a
 // prefix counts the requests to all paths below it together.
 func TestNamesOfLimitsAreDistinct(t *testing.T) {
-	rep := Report{Suggestion: &Suggestion{}, Limit: &Limit{rate: mustRate(t, "5"), Burst: 9},
+	rep := Report{Suggestion: &Suggestion{}, Limit: &Limit{Rate: mustRate(t, "5"), Burst: 9},
 		options: &Options{Keys: []string{"ip"}, IPv6Prefix: 64, Cost: mustCost(t, "1")}}
 	s := rep.Suggestion
 	for _, path := range []string{"/", "/api", "/api/", "/a.pi/", "/b", "/b-7", "/b/"} {
-		l := &Limit{rate: mustRate(t, "1"), Burst: 2}
+		l := &Limit{Rate: mustRate(t, "1"), Burst: 2}
 		s.Paths = append(s.Paths, PathLimit{Path: path, Limit: l, Stricter: true})
 	}
 	s.Paths = append(s.Paths, PathLimit{Path: "/lax", Limit: rep.Limit})
@@ -231,7 +231,7 @@ func TestTheLimitOfNginx(t *testing.T) {
 		{"5", 10, "5r/s"}, {"0.1", 19, "6r/m"}, {"0.015", 4, "1r/m"}, {"1/h", 3, "1r/m"},
 		{"2.5", 3, "150r/m"}, {"33.3", 500, "34r/s"}, {"1000", 5, "1000r/s"},
 	} {
-		l := &Limit{rate: mustRate(t, tt.rate), Burst: tt.burst}
+		l := &Limit{Rate: mustRate(t, tt.rate), Burst: tt.burst}
 		got := nginxLimit(l)
 		if got != tt.want {
 			t.Errorf("%s, %d: %s, want %s", tt.rate, tt.burst, got, tt.want)

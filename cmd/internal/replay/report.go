@@ -103,7 +103,7 @@ type File struct {
 // Limit is a limit that was replayed or suggested, and what it refuses.
 type Limit struct {
 	// Rate is always with its unit: "5/s", "300/m". Burst is in tokens.
-	Rate  string `json:"rate"`
+	Rate  Rate   `json:"rate"`
 	Burst uint64 `json:"burst"`
 	// KeysRefused is how many keys are refused at least once.
 	KeysRefused uint64 `json:"keys_refused"`
@@ -113,7 +113,6 @@ type Limit struct {
 	Refused   uint64 `json:"refused"`
 	Uncounted bool   `json:"uncounted,omitempty"`
 
-	rate  Rate
 	index int // of its rate in a suggestion
 }
 

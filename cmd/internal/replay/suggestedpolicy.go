@@ -38,7 +38,7 @@ func policyOf(plan []PathLimit, o *Options) (text string, err error) {
 	}
 	var all policy.Policy
 	for _, p := range plan {
-		rule.Name, rule.Limit = p.name, p.Limit.rate.limit(int(p.Limit.Burst))
+		rule.Name, rule.Limit = p.name, p.Limit.Rate.limit(int(p.Limit.Burst))
 		set := policy.RuleSet{Rules: []policy.Rule{rule}}
 		if len(plan) > 1 {
 			set.Name = p.name
@@ -59,9 +59,6 @@ func policyOf(plan []PathLimit, o *Options) (text string, err error) {
 	}
 	return string(data), nil
 }
-
-// perSecond returns the rate in tokens a second, nearly.
-func (r Rate) perSecond() float64 { return float64(r.Tokens) / r.Per.Seconds() }
 
 // policyKey returns the key of a policy that is a part of a key here, if there is one.
 func policyKey(part string, ipv6Prefix int) (key string, ok bool) {

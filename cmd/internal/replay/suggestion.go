@@ -44,11 +44,8 @@ type Suggestion struct {
 // RateBurst has the least burst with which at most the share of the clients is ever refused at a
 // rate, 0 if that is above 1,073,741,824.
 type RateBurst struct {
-	// Rate is always with its unit: "5/s", "300/m".
-	Rate  string `json:"rate"`
+	Rate  Rate   `json:"rate"`
 	Burst uint64 `json:"burst"`
-
-	rate Rate
 }
 
 // suggestionMode collects requests for a suggestion. It refuses none.
@@ -128,7 +125,8 @@ func (m *suggestionMode) fill(rep *Report) {
 	case m.paths != nil:
 		rep.Limit = s.findByPath(m.o, m.clients.byKey, m.paths.end(m.collector), span)
 	default:
-		rep.Limit = s.find(m.o, found, m.o.Suggest.fraction, span)
+		s.Rates = burstsFor(m.o, found, s.Share)
+		rep.Limit = leastLimit(s.Rates, m.o.leastBurst(), span)
 	}
 	l := rep.Limit
 	if l == nil {
@@ -137,10 +135,14 @@ func (m *suggestionMode) fill(rep *Report) {
 	}
 	for _, c := range m.clients.byKey {
 		found.EachRefused(&c.Client, l.index, l.Burst, func(int64) { c.refused++ })
+		l.Refused += c.refused
 		need := found.Need(&c.Client, l.index)
 		if c.lacking = need - min(need, l.Burst); need > 2*l.Burst {
 			s.TwiceTheBurst++
 		}
+	}
+	if l.Uncounted = !found.Timed(); !l.Uncounted {
+		l.Granted = rep.Requests - l.Refused
 	}
 	l.KeysRefused = m.clients.fill(rep, l.Burst, m.cost)
 	if trial, ok := found.Try(l.index, s.Share, m.o.leastBurst()); ok {
@@ -155,22 +157,13 @@ func (m *suggestionMode) fill(rep *Report) {
 
 // whyNone says why a log that is long enough has no limit.
 func (s *Suggestion) whyNone(rep *Report) string {
-	l := leastLimit(s.Rates, rep.options.leastBurst(), s.found, math.MaxInt64)
+	l := leastLimit(s.Rates, rep.options.leastBurst(), math.MaxInt64)
 	if l == nil {
 		return "No burst is enough. Try higher rates, or a greater share in --suggest."
 	}
 	return fmt.Sprintf("The log is too short for the limit that it asks for: a burst of %s at %s takes"+
 		" %s to refill, and the log of %s must be %d times as long.", grouped(l.Burst), l.Rate,
 		durationText(l.refill()), spanText(rep), minIntervals)
-}
-
-// find finds the burst of each rate, and returns the limit for a share of the clients and the span
-// of a log, if there is one.
-func (s *Suggestion) find(
-	o *Options, found *suggest.Result, share float64, span time.Duration,
-) *Limit {
-	s.Rates = burstsFor(o, found, share)
-	return leastLimit(s.Rates, o.leastBurst(), found, span)
 }
 
 // burstsFor returns the least bursts for a share of the clients.
@@ -180,7 +173,7 @@ func burstsFor(o *Options, found *suggest.Result, share float64) (all []RateBurs
 		if burst == suggest.None {
 			burst = 0
 		}
-		all = append(all, RateBurst{rate.String(), burst, rate})
+		all = append(all, RateBurst{rate, burst})
 	}
 	return all
 }
@@ -191,26 +184,17 @@ func (o *Options) leastBurst() uint64 {
 }
 
 // leastLimit returns the limit under which a client can take the least in a minute, with at least a
-// burst, and what it refuses. A lower rate would need a far greater burst. It returns nil if no
-// burst is enough, or if each takes too long to refill for a log of some span.
-func leastLimit(
-	all []RateBurst, leastBurst uint64, found *suggest.Result, span time.Duration,
-) (least *Limit) {
+// burst. A lower rate would need a far greater burst. It returns nil if no burst is enough, or if
+// each takes too long to refill for a log of some span.
+func leastLimit(all []RateBurst, leastBurst uint64, span time.Duration) (least *Limit) {
 	for i, b := range all {
 		if b.Burst == 0 {
 			continue
 		}
-		aSecond := uint64(math.Ceil(b.rate.perSecond())) // which a policy needs
-		l := &Limit{Rate: b.Rate, Burst: max(b.Burst, leastBurst, aSecond), index: i, rate: b.rate}
+		aSecond := uint64(math.Ceil(b.Rate.perSecond())) // which a policy needs
+		l := &Limit{Rate: b.Rate, Burst: max(b.Burst, leastBurst, aSecond), index: i}
 		if l.refill() <= span/minIntervals && (least == nil || l.perMinute() < least.perMinute()) {
 			least = l
-		}
-	}
-	if least != nil {
-		least.KeysRefused = found.Refused(least.index, least.Burst)
-		_, requests := found.Refusals(least.index, []uint64{least.Burst})
-		if least.Uncounted = requests == nil; requests != nil {
-			least.Granted, least.Refused = found.Requests()-requests[0], requests[0]
 		}
 	}
 	return least
@@ -218,8 +202,8 @@ func leastLimit(
 
 // refill returns how long an empty bucket takes to be full, at most 292 years.
 func (l *Limit) refill() time.Duration {
-	return time.Duration(min(float64(l.Burst)/l.rate.perSecond()*float64(time.Second), math.MaxInt64/2))
+	return time.Duration(min(float64(l.Burst)/l.Rate.perSecond()*float64(time.Second), math.MaxInt64/2))
 }
 
 // perMinute returns the most tokens that a client can take in a minute.
-func (l *Limit) perMinute() float64 { return float64(l.Burst) + 60*l.rate.perSecond() }
+func (l *Limit) perMinute() float64 { return float64(l.Burst) + 60*l.Rate.perSecond() }

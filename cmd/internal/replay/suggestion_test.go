@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-181794aa/ratelimit/cmd/internal/suggest"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -38,7 +37,7 @@ func checkSuggestion(t *testing.T, o Options, in Input) {
 	for _, r := range rep.Suggestion.Rates {
 		refused := func(burst uint64) (greatest float64) {
 			o := o
-			o.Suggest, o.Rate, o.Burst = Share{}, r.rate, int(burst)
+			o.Suggest, o.Rate, o.Burst = Share{}, r.Rate, int(burst)
 			for _, k := range replay(t, o, in).Kinds {
 				if k.Matters {
 					greatest = max(greatest, share(k.ClientsRefused, k.Clients))
@@ -69,12 +68,10 @@ func TestTheSuggestedLimitIsTheLeast(t *testing.T) {
 	bursts := func(all ...uint64) (rates []RateBurst) {
 		for i, burst := range all {
 			rate := mustRate(t, []string{"1/m", "0.1", "1", "10", "100"}[i])
-			rates = append(rates, RateBurst{rate.String(), burst, rate})
+			rates = append(rates, RateBurst{rate, burst})
 		}
 		return rates
 	}
-	c := suggest.New(slices.Repeat([]tb.Limit{{Capacity: 1, Tokens: 1, Per: 1}}, 5), 0)
-	found := c.Result(c)
 	for _, tt := range []struct {
 		rates []RateBurst
 		rate  string
@@ -87,11 +84,11 @@ func TestTheSuggestedLimitIsTheLeast(t *testing.T) {
 		{bursts(0, 0, 0, 0, 9), "100/s", 100},
 		{bursts(9), "1/m", 9},
 	} {
-		if l := leastLimit(tt.rates, 5, found, math.MaxInt64); l.Rate != tt.rate || l.Burst != tt.burst {
+		if l := leastLimit(tt.rates, 5, math.MaxInt64); l.Rate.String() != tt.rate || l.Burst != tt.burst {
 			t.Errorf("%+v, want %+v", l, tt)
 		}
 	}
-	if l := leastLimit(bursts(0, 0), 1, found, math.MaxInt64); l != nil {
+	if l := leastLimit(bursts(0, 0), 1, math.MaxInt64); l != nil {
 		t.Errorf("%+v although no burst is enough", l)
 	}
 }
@@ -127,13 +124,13 @@ func TestTheCostsOfASuggestion(t *testing.T) {
 	o := suggestOptions(t, "2%", "")
 	rep := replay(t, o, sampled(6000))
 	l := rep.Limit
-	want := replay(t, options(t, l.Rate, int(l.Burst)), sampled(6000))
+	want := replay(t, options(t, l.Rate.String(), int(l.Burst)), sampled(6000))
 	if l.KeysRefused != want.Limit.KeysRefused || l.Refused != want.Limit.Refused ||
 		*rep.Busiest != *want.Busiest || !slices.Equal(rep.Kinds, want.Kinds) ||
 		len(rep.Top) != topKeys {
 		t.Errorf("%+v, %+v; a replay has %+v, %+v", l, rep.Kinds, want.Limit, want.Kinds)
 	}
-	twice := replay(t, options(t, l.Rate, 2*int(l.Burst)), sampled(6000)).Limit.KeysRefused
+	twice := replay(t, options(t, l.Rate.String(), 2*int(l.Burst)), sampled(6000)).Limit.KeysRefused
 	if got := rep.Suggestion.TwiceTheBurst; got != twice {
 		t.Errorf("%d clients with twice the burst, want %d", got, twice)
 	}
@@ -168,9 +165,9 @@ func TestASuggestionWithDecimalCosts(t *testing.T) {
 func TestTheCurveIsWhatAReplayRefuses(t *testing.T) {
 	o, in := suggestOptions(t, "1%", "0.1,3"), sampled(2000)
 	res := replay(t, o, in)
-	suggested := 0
+	suggested, l := 0, res.Limit
 	for _, row := range res.curve().Rows {
-		rep := replay(t, options(t, res.curve().Rate, int(row.Burst.Value)), in)
+		rep := replay(t, options(t, l.Rate.String(), int(row.Burst.Value)), in)
 		got, matter := rep.Limit, rep.Kinds[0]
 		if row.Clients != countOf(matter.ClientsRefused, matter.Clients) ||
 			row.Requests != countOf(got.Refused, res.Requests) {
@@ -180,7 +177,7 @@ func TestTheCurveIsWhatAReplayRefuses(t *testing.T) {
 			suggested += int(row.Burst.Value)
 		}
 	}
-	if l := res.Limit; suggested != int(l.Burst) || res.curve().Rate != l.Rate {
+	if suggested != int(l.Burst) || res.curve().Rate != l.Rate {
 		t.Errorf("%d at %s, want %+v", suggested, res.curve().Rate, l)
 	}
 	o = suggestOptions(t, "2%", "100000")

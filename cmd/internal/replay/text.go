@@ -94,7 +94,7 @@ func (rep *Report) theLimit() string {
 	text := fmt.Sprintf("%s: %s, burst %s.", name, l.Rate, grouped(l.Burst))
 	if rep.Cost == "1" {
 		text += fmt.Sprintf(" A %s may send %s %s at once, and then %s.", rep.keyWord(1),
-			grouped(l.Burst), plural(l.Burst, "request", "requests"), l.rate.pace())
+			grouped(l.Burst), plural(l.Burst, "request", "requests"), l.Rate.pace())
 	}
 	return text
 }

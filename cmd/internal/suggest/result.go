@@ -34,6 +34,9 @@ func (r *Result) Need(cl *Client, rate int) uint64 {
 // Requests returns the number of requests.
 func (r *Result) Requests() uint64 { return r.requests }
 
+// Timed reports whether the times of the requests were kept, so that refused ones can be counted.
+func (r *Result) Timed() bool { return r.timed }
+
 // Refused returns how many clients are ever refused with a burst at a rate.
 func (r *Result) Refused(rate int, burst uint64) (n uint64) {
 	for _, cl := range r.clients {
