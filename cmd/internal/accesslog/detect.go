@@ -56,7 +56,9 @@ func newDetector(s Schema) (detector, error) {
 		{parser: &clfParser{}, name: Common},
 		{parser: &jsonParser{fields: newFields(s, nil)}, name: JSON},
 		{parser: &w3cParser{fields: newFields(s, nil)}, name: W3C},
-	}, newPatternParsers(s.Extra), []namedParser{{parser: &logfmtParser{newFields(s, nil)}, name: Logfmt}})
+	}, newPatternParsers(s.Extra), []namedParser{
+		{parser: &logfmtParser{newFields(s, nil)}, name: Logfmt},
+	})
 	for _, p := range d.parsers {
 		d.tried += string(p.name) + ", "
 	}

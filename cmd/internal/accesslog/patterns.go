@@ -77,8 +77,8 @@ const (
 	behind             // and other text may stand before the pattern
 )
 
-// strict has the variables whose values have one form, which tells the patterns apart, and what they
-// are of if that is not their name.
+// strict has the variables whose values have one form, which tells the patterns apart, and what
+// they are of if that is not their name.
 var strict = map[string]struct {
 	is func(b []byte) bool
 	of string
@@ -90,7 +90,9 @@ var strict = map[string]struct {
 		return isStatus(b) || string(b) == "0" || string(b) == "-1"
 	}},
 	"time_iso8601": {is: func(b []byte) bool { return len(b) > 10 && b[4] == '-' && b[10] == 'T' }},
-	"day":          {func(b []byte) bool { return len(b) > 9 && (b[2] == '/' || b[4] == '/') }, "date"},
+	"day": {func(b []byte) bool {
+		return len(b) > 9 && (b[2] == '/' || b[4] == '/')
+	}, "date"},
 	"seconds": {func(b []byte) bool {
 		return len(b) > 10 && b[10] == '.' && consistsOf(b[:10], digits)
 	}, "msec"},

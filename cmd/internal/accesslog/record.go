@@ -68,7 +68,8 @@ func (rec *Record) reset(n int) {
 // Format is the format of a log.
 type Format string
 
-// The formats of logs, besides the ones of patterns. A log is Undetected before its first valid line.
+// The formats of logs, besides the ones of patterns. A log is Undetected before its first valid
+// line.
 const (
 	Undetected Format = ""
 	Common     Format = "common"

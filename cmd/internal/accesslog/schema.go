@@ -34,14 +34,14 @@ func (s Schema) Validate() error {
 	return err
 }
 
-// usual are the fields of Caddy, nginx, Traefik, Cloudflare, Istio, Envoy Gateway, Google Cloud, AWS
-// API Gateway and WAF, Kong, APISIX, Heroku, the Elastic Common Schema, Azure Front Door and
+// usual are the fields of Caddy, nginx, Traefik, Cloudflare, Istio, Envoy Gateway, Google Cloud,
+// AWS API Gateway and WAF, Kong, APISIX, Heroku, the Elastic Common Schema, Azure Front Door and
 // Application Gateway, pino-http, Zeek, IIS and CloudFront, in JSON, logfmt, W3C or a log_format.
 //
 // Traefik's StartUTC comes before its time, which has whole seconds. The names of a peer come
 // before the names of a client that a server may have found in a header, and before the names of
-// X-Forwarded-For, which serve a log without a peer. Traefik's ClientHost is X-Forwarded-For if
-// the request has it. $proxy_add_x_forwarded_for is X-Forwarded-For with the peer at its end. Kong's
+// X-Forwarded-For, which serve a log without a peer. Traefik's ClientHost is X-Forwarded-For if the
+// request has it. $proxy_add_x_forwarded_for is X-Forwarded-For with the peer at its end. Kong's
 // request.url has the host, and its request.uri has not. "request" is a whole request line in nginx
 // and an object in Caddy.
 var usual = candidates{

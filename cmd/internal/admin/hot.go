@@ -21,8 +21,8 @@ const (
 
 // hotBuckets finds the buckets that were refused most often lately, in bounded memory. The score of
 // a bucket counts its refusals and fades. A new bucket takes the place of the one with the lowest
-// score, and inherits it, because that many of its own refusals may have been missed. So each bucket
-// with more than 1/maxHot of all refusals is watched (A. Metwally, D. Agrawal, A. El Abbadi,
+// score, and inherits it, because that many of its own refusals may have been missed. So each
+// bucket with more than 1/maxHot of all refusals is watched (A. Metwally, D. Agrawal, A. El Abbadi,
 // "Efficient Computation of Frequent and Top-k Elements in Data Streams", ICDT 2005).
 type hotBuckets struct {
 	mu       sync.Mutex

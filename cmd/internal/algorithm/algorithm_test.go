@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
-	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
 const second = uint64(time.Second)
@@ -145,35 +144,6 @@ func TestStepsByHand(t *testing.T) {
 			if got != s.want {
 				t.Errorf("%s at %d: %d granted, want %d", name, s.now, got, s.want)
 			}
-		}
-	}
-}
-
-// GCRA and the token bucket are one algorithm: each call has the same answer, while the rate
-// supplies a token in whole nanoseconds.
-func TestGCRAIsATokenBucket(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 3))
-	for range 100 {
-		each := 1 + r.Int64N(1<<r.IntN(20)) // nanoseconds for a millionth of a token
-		limit := tb.Limit{Capacity: 1 + r.IntN(83), Tokens: 1, Per: time.Duration(each) * 1e6}
-		window, burst := windowOf(t, limit.Capacity, 1, limit.Per), uint64(limit.Capacity)
-		var clock time.Time
-		bucket, err := mutex.New[string](limit, tb.WithClock(func() time.Time { return clock }))
-		if err != nil {
-			t.Fatal(err)
-		}
-		take, answers := gcra(burst, window), map[bool]int{}
-		for i, q := range traffic(burst, window, r, 1000) {
-			now := q.instant - q.instant%uint64(each)
-			clock = time.Unix(0, int64(now))
-			want, err := bucket.AllowN(t.Context(), "k", float64(int(q.tokens)))
-			got := take(now, q.tokens)
-			if answers[got]++; err != nil || got != want.Allowed {
-				t.Fatalf("%+v, request %d: granted %v, tb/mutex %v, %v", limit, i, got, want, err)
-			}
-		}
-		if answers[true] == 0 || answers[false] == 0 {
-			t.Fatalf("%+v: %v", limit, answers)
 		}
 	}
 }

@@ -65,8 +65,10 @@ func TestAlgorithmsOutOfBounds(t *testing.T) {
 		}
 	}
 	o.MaxKeys, o.Algorithms = 2, algorithm.Names[:1]
-	for cost, want := range map[string]string{"1": "more than 2 keys, and --algorithm looks at all of them: want a greater",
-		"0.5": "a request costs 0.5 tokens: --algorithm needs whole tokens"} {
+	for cost, want := range map[string]string{
+		"1":   "more than 2 keys, and --algorithm looks at all of them: want a greater --max-keys",
+		"0.5": "a request costs 0.5 tokens: --algorithm needs whole tokens",
+	} {
 		o.Cost = mustCost(t, cost)
 		_, err := Run(t.Context(), o,
 			[]Input{input("a.log", line("a", 1, 1)+line("b", 1, 1)+line("c", 1, 1))})

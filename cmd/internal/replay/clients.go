@@ -74,8 +74,9 @@ func (cs *clients) fill(rep *Report, burst uint64, cost Cost) (refused uint64) {
 	return refused
 }
 
-// check returns the cost of a request in whole tokens, or an error if the cost is not whole or there
-// are more clients than the bound. The name is what needs whole tokens, and looks at all clients.
+// check returns the cost of a request in whole tokens, or an error if the cost is not whole or
+// there are more clients than the bound. The name is what needs whole tokens, and looks at all
+// clients.
 func (cs *clients) check(p pending, name string) (cost uint64, err error) {
 	switch {
 	case p.cost != math.Trunc(p.cost):

@@ -34,7 +34,7 @@ type Options struct {
 	ByPath  bool    `help:"Find limits of the paths with the most requests, too."`
 	Export  *string `enum:"policy,caddy,nginx" placeholder:"FORMAT" help:"${replay_export}"`
 
-	PolicyFile string `name:"policy" xor:"limit,others,rate,html" placeholder:"FILE" help:"${replay_policy}"`
+	PolicyFile string `name:"policy" xor:"limit,others,rate,html" placeholder:"FILE" help:"${policy}"`
 
 	Keys       []string          `name:"key" default:"ip" help:"${replay_key}"`
 	IPv6Prefix int               `name:"ipv6-prefix" default:"64" help:"Bits of IPv6 that are a client."`

@@ -17,7 +17,7 @@ var Vars = kong.Vars{
 		" limit, 1%.",
 	"replay_export": "With --suggest, print the limits alone as a policy, or as a configuration of" +
 		" caddy or nginx, and the report to standard error.",
-	"replay_policy": "Replay a policy, as tb-proxy would decide with it, instead of a limit. It" +
+	"policy": "Replay a policy, as tb-proxy would decide with it, instead of a limit. It" +
 		" has its own keys and costs.",
 	"replay_key": "Key of a bucket: ip, user, path, host, or a field such as" +
 		" request.headers.X-Api-Key. Several, with commas between, make a composite key.",

@@ -166,8 +166,8 @@ func (k *keyed) fields() []string { return k.extra }
 // paths is the seed of the hashes of paths, which are only compared.
 var paths = maphash.MakeSeed()
 
-// pack returns the client and the cost of a request. X-Forwarded-For is of interest if the client is
-// the peer.
+// pack returns the client and the cost of a request. X-Forwarded-For is of interest if the client
+// is the peer.
 func (k *keyed) pack(rec *accesslog.Record, _ accesslog.Format) pending {
 	c := k.clients.of(k.keyer.key(rec))
 	c.Visit(uint32(maphash.Bytes(paths, rec.Path)))
@@ -187,8 +187,8 @@ func (k *keyed) pack(rec *accesslog.Record, _ accesslog.Format) pending {
 	return pending{client: c, cost: cost}
 }
 
-// fillKeys fills in the keys, what the log lacks of them and of costs, and whether the clients may be
-// proxies.
+// fillKeys fills in the keys, what the log lacks of them and of costs, and whether the clients may
+// be proxies.
 func (k *keyed) fillKeys(rep *Report) {
 	rep.Keys, rep.KeysExact = uint64(len(k.clients.byKey)), !k.clients.more
 	for i, name := range k.keyer.names {

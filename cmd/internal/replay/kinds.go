@@ -9,8 +9,8 @@ import (
 
 // Kind is a kind of clients, and whom of them the limit refuses.
 type Kind struct {
-	// Kind is "several paths", "one path", "one request" or, for the clients that the limit can refuse,
-	// "more than n requests". The last one has clients of the others.
+	// Kind is "several paths", "one path", "one request" or, for the clients that the limit can
+	// refuse, "more than n requests". The last one has clients of the others.
 	Kind string `json:"kind"`
 	// Matters reports that the share of --suggest is a share of these clients.
 	Matters bool `json:"matters"`
@@ -21,9 +21,10 @@ type Kind struct {
 	RequestsRefused uint64 `json:"requests_refused"`
 }
 
-// kindsOf returns the kinds of clients that there are, and whom of them a limit with a burst refuses.
+// kindsOf returns the kinds of clients that there are, and whom of them a limit with a burst
+// refuses.
 func kindsOf(clients map[string]*client, burst uint64, cost Cost) (kinds []Kind) {
-	many := uint64(math.MaxUint64) // more requests than the limit grants at once; if the costs vary, none
+	many := uint64(math.MaxUint64) // more requests than the limit grants at once
 	if cost.constant > 0 {
 		many = uint64(float64(burst) / cost.constant)
 	}

@@ -179,9 +179,9 @@ func (s *Suggestion) findByPath(
 	return all
 }
 
-// together returns how many clients that matter are ever refused by any limit of the policy. A client
-// is refused first by a limit that would refuse it alone, so these are the clients that a limit
-// refuses by itself.
+// together returns how many clients that matter are ever refused by any limit of the policy. A
+// client is refused first by a limit that would refuse it alone, so these are the clients that a
+// limit refuses by itself.
 func (s *Suggestion) together(all *Limit, clients map[string]*client) (n uint64) {
 	for _, c := range clients {
 		refused := s.found.Need(&c.Client, all.index) > all.Burst
@@ -229,8 +229,8 @@ func (rep *Report) pathTable() table {
 		t.add(p.Path, grouped(p.Requests), grouped(p.Clients), grouped(p.Limit.KeysRefused),
 			fmt.Sprintf("%s, burst %s", p.Limit.Rate, grouped(p.Limit.Burst)))
 	}
-	t.Note = fmt.Sprintf(">: in the policy, because it is far stricter than the limit of all requests.\n"+
-		"Together, the limits of the policy refuse %s that count for the share.\n",
+	t.Note = fmt.Sprintf(">: in the policy, because it is far stricter than the limit of all"+
+		" requests.\nTogether, the limits of the policy refuse %s that count for the share.\n",
 		ofAll(s.Together, s.found.Matter(), "client", "clients"))
 	return t
 }

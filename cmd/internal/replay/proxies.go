@@ -41,8 +41,8 @@ func (f *forwarded) isUsual() bool { return 2*f.with > f.requests }
 // Clients says what is remarkable about the clients of a log.
 type Clients struct {
 	// Proxies are the addresses that send most, if a few have nearly all requests: they may be
-	// proxies. Others is how many more addresses there are, because X-Forwarded-For says that all are proxies.
-	// Requests counts the requests of the Proxies.
+	// proxies. Others is how many more addresses there are, because X-Forwarded-For says that all are
+	// proxies. Requests counts the requests of the Proxies.
 	Proxies  []string `json:"proxies,omitzero"`
 	Others   int      `json:"others"`
 	Requests uint64   `json:"requests"`

@@ -15,8 +15,8 @@ const (
 // request and write it at the end, so the line of a slow request is behind later ones. A limiter in
 // that server has met the requests in the order of their starts.
 //
-// A request whose line is late by less than half of a queue is passed on in order. The queue does not
-// take a later one. Requests of the same time stay in the order of their lines.
+// A request whose line is late by less than half of a queue is passed on in order. The queue does
+// not take a later one. Requests of the same time stay in the order of their lines.
 type queue struct {
 	most int // requests that it holds
 

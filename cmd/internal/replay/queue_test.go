@@ -59,8 +59,9 @@ func TestRequestsAreDecidedInTheOrderOfTheirTimes(t *testing.T) {
 	}
 }
 
-// passed returns the times that a queue of some length passes on, and the late ones that it does not
-// take. The costs are the numbers of the lines, which keep their order if their times are the same.
+// passed returns the times that a queue of some length passes on, and the late ones that it does
+// not take. The costs are the numbers of the lines, which keep their order if their times are the
+// same.
 func passed(most int, times []int64) (all, late []int64) {
 	q := newQueue(most)
 	var last pending

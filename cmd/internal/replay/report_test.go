@@ -18,8 +18,9 @@ func TestReportByHand(t *testing.T) {
 		want string
 	}{
 		{"requests", rep.Requests, "8"},
-		{"files", rep.Files, `[{"name":"one.log","format":"common","lines":8,"malformed":1,"others":0,"late":0,"no_zone":false},` +
-			`{"name":"two.log","format":"common","lines":1,"malformed":0,"others":0,"late":0,"no_zone":false}]`},
+		{"files", rep.Files, `[{"name":"one.log","format":"common","lines":8,"malformed":1,` +
+			`"others":0,"late":0,"no_zone":false},{"name":"two.log","format":"common","lines":1,` +
+			`"malformed":0,"others":0,"late":0,"no_zone":false}]`},
 		{"first", rep.First, `"2015-05-17T10:00:05Z"`},
 		{"last", rep.Last, `"2015-05-17T10:00:11Z"`},
 		{"keys", rep.Keys, "3"},

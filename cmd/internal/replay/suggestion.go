@@ -119,8 +119,8 @@ func (m *suggestionMode) fill(rep *Report) {
 			" better those of some days.", rep.Requests, minRequests)
 		return
 	case span < minSpan:
-		rep.NoAnswer = fmt.Sprintf("The log is too short to suggest a limit: %s. It takes an hour, better"+
-			" some days, because a limit holds for clients that come back.", spanText(rep))
+		rep.NoAnswer = fmt.Sprintf("The log is too short to suggest a limit: %s. It takes an hour,"+
+			" better some days, because a limit holds for clients that come back.", spanText(rep))
 		return
 	case m.paths != nil:
 		rep.Limit = s.findByPath(m.o, m.clients.byKey, m.paths.end(m.collector), span)
@@ -161,8 +161,8 @@ func (s *Suggestion) whyNone(rep *Report) string {
 	if l == nil {
 		return "No burst is enough. Try higher rates, or a greater share in --suggest."
 	}
-	return fmt.Sprintf("The log is too short for the limit that it asks for: a burst of %s at %s takes"+
-		" %s to refill, and the log of %s must be %d times as long.", grouped(l.Burst), l.Rate,
+	return fmt.Sprintf("The log is too short for the limit that it asks for: a burst of %s at %s"+
+		" takes %s to refill, and the log of %s must be %d times as long.", grouped(l.Burst), l.Rate,
 		durationText(l.refill()), spanText(rep), minIntervals)
 }
 
@@ -202,7 +202,8 @@ func leastLimit(all []RateBurst, leastBurst uint64, span time.Duration) (least *
 
 // refill returns how long an empty bucket takes to be full, at most 292 years.
 func (l *Limit) refill() time.Duration {
-	return time.Duration(min(float64(l.Burst)/l.Rate.perSecond()*float64(time.Second), math.MaxInt64/2))
+	seconds := float64(l.Burst) / l.Rate.perSecond()
+	return time.Duration(min(seconds*float64(time.Second), math.MaxInt64/2))
 }
 
 // perMinute returns the most tokens that a client can take in a minute.

@@ -84,7 +84,8 @@ func TestTheSuggestedLimitIsTheLeast(t *testing.T) {
 		{bursts(0, 0, 0, 0, 9), "100/s", 100},
 		{bursts(9), "1/m", 9},
 	} {
-		if l := leastLimit(tt.rates, 5, math.MaxInt64); l.Rate.String() != tt.rate || l.Burst != tt.burst {
+		l := leastLimit(tt.rates, 5, math.MaxInt64)
+		if l.Rate.String() != tt.rate || l.Burst != tt.burst {
 			t.Errorf("%+v, want %+v", l, tt)
 		}
 	}

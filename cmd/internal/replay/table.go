@@ -21,7 +21,9 @@ type row struct {
 	Cells    []string
 }
 
-func (t *table) add(of string, cells ...string) { t.Rows = append(t.Rows, row{Of: of, Cells: cells}) }
+func (t *table) add(of string, cells ...string) {
+	t.Rows = append(t.Rows, row{Of: of, Cells: cells})
+}
 
 // write writes the table under its title, or nothing if it has no row.
 func (t table) write(b *strings.Builder) {

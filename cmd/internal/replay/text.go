@@ -75,8 +75,8 @@ func (rep *Report) validity() string {
 	if s.Trial == nil {
 		return text
 	}
-	return text + fmt.Sprintf(" The first half asks for a burst of %s. On the other half it would have"+
-		" refused %s that count.", grouped(s.Trial.Burst),
+	return text + fmt.Sprintf(" The first half asks for a burst of %s. On the other half it would"+
+		" have refused %s that count.", grouped(s.Trial.Burst),
 		ofAll(s.Trial.Refused, s.Trial.Clients, rep.keyWord(1), rep.keyWord(2)))
 }
 

@@ -20,8 +20,8 @@ var binWidths = [...]time.Duration{
 // bin counts the decisions in one interval.
 type bin struct{ granted, refused uint64 }
 
-// timeline counts decisions over time in bounded memory. It begins with bins of one second. Whenever
-// the log outgrows them, it takes the next width.
+// timeline counts decisions over time in bounded memory. It begins with bins of one second.
+// Whenever the log outgrows them, it takes the next width.
 //
 // Bins of any width are numbered from 1970. The bins of one width merge into bins of the next one,
 // which is a multiple. Thus no count is ever split, and a bin covers the same seconds in every log.

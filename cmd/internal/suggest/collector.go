@@ -6,8 +6,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Collector finds what each client of a log needs at each of several rates. The requests come in the
-// order of their times. It is not safe for concurrent use.
+// Collector finds what each client of a log needs at each of several rates. The requests come in
+// the order of their times. It is not safe for concurrent use.
 type Collector struct {
 	clocks   []clock
 	clients  []*Client

@@ -40,8 +40,8 @@ const (
 )
 
 // Matters reports whether a kind counts for a share of the clients, by the number of clients of
-// each kind: the clients with several paths always, and the ones with one path if there are as many,
-// as in the log of an API. A client with one request counts if there is no other one.
+// each kind: the clients with several paths always, and the ones with one path if there are as
+// many, as in the log of an API. A client with one request counts if there is no other one.
 func (k Kind) Matters(clients [Kinds]uint64) bool {
 	switch k {
 	case SeveralPaths:

@@ -54,7 +54,8 @@ func (r *Result) decide(times []int64, rate int, burst uint64, refused func(time
 	}
 }
 
-// Trial is a limit that is found in the first half of the time of a log and tried on the second one.
+// Trial is a limit that is found in the first half of the time of a log and tried on the second
+// one.
 type Trial struct {
 	// Burst is the least one with which at most a share of the clients that matter is ever refused in
 	// the first half.

@@ -47,8 +47,8 @@ func (r *Result) Refused(rate int, burst uint64) (n uint64) {
 	return n
 }
 
-// ForClients returns the least burst with which at most a share, from 0 to 1, of the clients of each
-// kind that matters is ever refused at a rate, None if there is none.
+// ForClients returns the least burst with which at most a share, from 0 to 1, of the clients of
+// each kind that matters is ever refused at a rate, None if there is none.
 func (r *Result) ForClients(rate int, share float64) uint64 {
 	burst := uint64(1)
 	for _, needs := range r.needs(rate) {
