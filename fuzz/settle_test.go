@@ -27,7 +27,7 @@ func (j *judge) settle(c call) string {
 		unpaid = b.Settle(*j.now, more)
 		h.owed = b.Slot()
 	} else {
-		b.Give(more.Neg(more))
+		b.Give(*j.now, more.Neg(more))
 	}
 	if off := new(big.Rat).Sub(unpaid, h.unpaid); off.Abs(off).Cmp(b.Error()) > 0 {
 		return fmt.Sprintf("%s of %v instead of %v are not charged, want %s",

@@ -71,6 +71,30 @@
 // is cancelled while Wait sleeps costs a slot. After a Reset, Cancel of an earlier grant gives
 // nothing back in tb/cas and tb/mutex.
 //
+// # Holds
+//
+// Hold grants nothing of a bucket before a time: for a ban, or a pause that a server has ordered.
+// At a reading before that time, the bucket decides as an empty one whose own time it is. So
+// RetryAfter is exact, and a refusal writes nothing. At that time the bucket is empty, and is
+// refilled from then on. The first call at or after it that changes the bucket ends the hold, and
+// later calls with older readings meet the bucket as it stands (C5).
+//
+// The tokens of the bucket are lost. The debt that it will have at the end of the hold stays, and
+// is behind the hold. Tokens that are given back during a hold pay that debt, and the rest is lost.
+// Cancel of a grant from before the hold gives nothing back. Of two holds the later one counts.
+// A hold up to the reading or before does nothing, and none is later than the end of the clock. If
+// the bucket has a later own time, and is not in debt, the hold lasts until that time.
+//
+// A call that may wait has its slot behind the hold. Its bound of debt counts from its reading, so
+// Reserve is refused until the hold is near. A change of the limit or the tier moves neither the
+// time of a hold nor the tokens of the debt behind it. Reset ends a hold. A held bucket ranks for
+// eviction by the instant at which it will be full, like any other, and its eviction ends the hold.
+// RefuseNew may have no room to hold a new key: then Hold returns [ErrTableFull].
+//
+// Keep of a charge takes tokens only if k tokens are left, so that others may have them. It counts
+// as a cost of k more, of which only the cost is taken: cost + k above the capacity is refused with
+// Never. Remaining, and the Level of the charge, are what it may take: k tokens less, at least 0.
+//
 // # Settled costs
 //
 // Settle replaces the cost of a grant, an estimate, by the actual cost. In any interval, the

@@ -15,6 +15,9 @@ var ErrInvalidCost = errors.New("ratelimit: cost must be positive and finite")
 // no table could find it again. Such a call changes nothing.
 var ErrInvalidKey = errors.New("ratelimit: key must equal itself (it contains a NaN)")
 
+// ErrTableFull is returned by Hold if the table has no room for a new key (RefuseNew).
+var ErrTableFull = errors.New("ratelimit: the table has no room for a new key")
+
 // ConfigError reports an impossible value in a configuration.
 type ConfigError struct {
 	Field string // name of the field or option

@@ -20,6 +20,7 @@ type Bucket struct {
 
 	tokens *big.Rat // at its own time, negative in debt; nil before the first grant
 	own    *big.Rat
+	until  time.Time // the end of a hold, whose supply is the own time
 	slack  *big.Rat
 }
 
@@ -95,16 +96,39 @@ func (b *Bucket) Settle(t time.Time, cost *big.Rat) (unpaid *big.Rat) {
 	return new(big.Rat).Sub(cost, paid)
 }
 
-// Give gives tokens back. They pay the debt first.
-func (b *Bucket) Give(tokens *big.Rat) {
-	if b.tokens != nil {
-		b.tokens = least(new(big.Rat).Add(b.tokens, tokens), b.Capacity())
+// Give gives tokens back at t. They pay the debt first. During a hold the rest is lost.
+func (b *Bucket) Give(t time.Time, tokens *big.Rat) {
+	if b.tokens == nil {
+		return
 	}
+	most := b.Capacity()
+	if t.Before(b.until) {
+		most = new(big.Rat)
+	}
+	b.tokens = least(new(big.Rat).Add(b.tokens, tokens), most)
+}
+
+// Hold holds the bucket at t until a later time. What it owes then stays.
+func (b *Bucket) Hold(t, until time.Time) {
+	changed := b.slack.Sign() > 0 && !until.After(b.since)
+	if changed || !until.After(t) || !until.After(b.until) {
+		return
+	}
+	tokens, own := b.at(t)
+	end := b.Supplied(until)
+	debt := new(big.Rat).Add(tokens, end)
+	if debt.Sub(debt, own); own.Cmp(end) > 0 && tokens.Sign() >= 0 {
+		debt.SetInt64(0) // its own time is later, and was a reading
+	} else {
+		own = end
+	}
+	b.tokens, b.own, b.until = least(debt, new(big.Rat)), own, until
 }
 
 // Change makes limit the limit from t on. The bucket keeps its tokens and its debt.
 func (b *Bucket) Change(limit tb.Limit, t time.Time) {
-	if b.tokens != nil {
+	held := t.Before(b.until)
+	if b.tokens != nil && !held {
 		b.tokens, b.own = b.at(t)
 	}
 	b.slack.Add(b.slack, Rate(limit))
@@ -112,10 +136,13 @@ func (b *Bucket) Change(limit tb.Limit, t time.Time) {
 		b.slack.Add(b.slack, Quantum(limit))
 	}
 	b.before, b.since, b.limit = b.Supplied(t), t, limit
+	if held {
+		b.own = b.Supplied(b.until)
+	}
 	if limit.Capacity > b.greatest.Capacity {
 		b.greatest = limit
 	}
-	b.Give(new(big.Rat)) // not more than the new capacity
+	b.Give(t, new(big.Rat)) // not more than the new capacity
 }
 
 // Slack returns by how much less than this bucket the contract allows an implementation to have

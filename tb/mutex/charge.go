@@ -30,12 +30,29 @@ func (l *Limiter[K]) Charge(key K, cost float64) (Charge[K], error) {
 // the given time from the reading of Take. With a negative time it is inert from then on.
 func (c *Charge[K]) MayWait(within time.Duration) {
 	switch {
-	case within > 0:
+	case within > 0 && c.call.keep == 0:
 		c.call.debt, c.call.within = deepest, within
 	case within == 0:
 		c.call.debt = nil
+	case c.err == nil && within > 0:
+		c.err = &tb.ConfigError{Field: "within", Value: within, Range: "0 after Keep"}
 	case c.err == nil:
 		c.err = &tb.ConfigError{Field: "within", Value: within, Range: "0 or more"}
+	}
+}
+
+// Keep lets the charge take tokens only if the given number of tokens is left. It is inert from
+// then on if the number is negative, NaN or infinite, or if the charge may wait.
+func (c *Charge[K]) Keep(tokens float64) {
+	err := checkActual(tokens)
+	if err == nil && tokens > 0 && c.call.debt != nil {
+		err = &tb.ConfigError{Field: "keep", Value: tokens, Range: "0 after MayWait"}
+	}
+	switch {
+	case err == nil:
+		c.call.keep = tokens
+	case c.err == nil:
+		c.err = err
 	}
 }
 
@@ -64,7 +81,7 @@ func (c *Charge[K]) Peek(t time.Time) (tb.Decision, error) {
 
 // Level returns how full the charge's bucket is at t, a reading of the limiter's clock.
 func (c *Charge[K]) Level(t time.Time) (tb.Level, error) {
-	return c.limiter.level(c.limiter.instant(t), c.key, c.call.tier)
+	return c.limiter.level(c.limiter.instant(t), c.key, c.call)
 }
 
 // Take implements tb.Charge. t is a reading of the limiter's clock.
@@ -98,6 +115,7 @@ func (c *Charge[K]) Enter(t time.Time) {
 		return
 	}
 	if s := b.in(l.limitOf(b, c.call.tier), l.instant(t)); s.limit.tier != b.limit.tier {
+		s.noteDebt()
 		b.state = *s
 		l.rank(b)
 	}

@@ -40,6 +40,7 @@ func (l *Limiter[K]) evict(now uint64) {
 	}
 	was := b.present()
 	m := was.limit
+	now = max(now, b.until) // the time of a hold is no debt
 	tokens, since := m.refilled(was, now)
 	l.stats.EvictedInDebt++
 	missing := m.capacity - tokens

@@ -59,29 +59,23 @@ func (l *limit) roundUp(tokens float64) int64 {
 	return units.Int64()
 }
 
-// level returns how full a bucket is at now that has the given tokens since the given time.
-func (l *limit) level(b *state, now uint64) tb.Level {
+// level returns how full b is at now for a call that keeps a number of units.
+func (l *limit) level(b *state, now uint64, keep int64) tb.Level {
 	tokens, since := l.refilled(b, now)
-	if b.inDebt && since == b.time {
-		if debt := since.minus(l.supply(now)).clamp(mostDebt); debt > 0 {
-			return tb.Level{
-				Tokens:    -float64(debt) / float64(l.scale),
-				NextToken: l.waitFor(now, since.plus(uint64(l.scale))),
-				Full:      l.waitFor(now, since.plus(uint64(l.capacity))),
-			}
-		}
+	usable := max(0, tokens-keep)
+	level := tb.Level{Tokens: float64(usable) / float64(l.scale)}
+	if tokens == l.capacity {
+		return level
 	}
-	supplied := func(units int64) time.Duration {
-		if tokens == l.capacity {
-			return 0
-		}
-		return l.waitFor(now, since.plus(uint64(units)))
+	level.NextToken = tb.Never
+	if next := keep + (usable/l.scale+1)*l.scale; next <= l.capacity {
+		level.NextToken = l.waitFor(now, since.plus(uint64(next-tokens)))
 	}
-	return tb.Level{
-		Tokens:    float64(tokens) / float64(l.scale),
-		NextToken: supplied(l.scale - tokens%l.scale),
-		Full:      supplied(l.capacity - tokens),
+	level.Full = l.waitFor(now, since.plus(uint64(l.capacity-tokens)))
+	if paid := l.supply(max(now, b.until)); b.inDebt && paid.less(since) && keep == 0 {
+		level.Tokens = -float64(since.minus(paid).clamp(mostDebt)) / float64(l.scale)
 	}
+	return level
 }
 
 // waitFor returns the time from now until the supply clock shows x.

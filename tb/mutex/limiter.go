@@ -125,7 +125,7 @@ func (l *Limiter[K]) Peek(_ context.Context, key K) (tb.Decision, error) {
 // in the table has a full bucket. If the table would refuse the key, the level has no tokens, and
 // both of its times are the time until there is room.
 func (l *Limiter[K]) Level(_ context.Context, key K) (tb.Level, error) {
-	return l.level(l.read(), key, 0)
+	return l.level(l.read(), key, call{})
 }
 
 // Reset fills key's bucket, if the table has it, and forgives its debt. C1 holds before the reset
@@ -192,7 +192,7 @@ func (l *Limiter[K]) check(now uint64, key K, c call) (tb.Decision, error) {
 	s := m.first(now)
 	if b != nil {
 		s = *b.in(m, now)
-	} else if m.unitsOf(c.tokens) <= m.capacity {
+	} else if m.unitsOf(c.tokens)+m.unitsOf(c.keep) <= m.capacity {
 		if until, ok := l.makeRoom(now, false); !ok {
 			return tb.Decision{RetryAfter: m.wait(now, until)}, nil
 		}
@@ -201,14 +201,14 @@ func (l *Limiter[K]) check(now uint64, key K, c call) (tb.Decision, error) {
 	return c.Decision, nil
 }
 
-func (l *Limiter[K]) level(now uint64, key K, tier int) (tb.Level, error) {
+func (l *Limiter[K]) level(now uint64, key K, c call) (tb.Level, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if isNaN(key) {
 		return tb.Level{}, tb.ErrInvalidKey
 	}
 	b := l.buckets[key]
-	m := l.limitOf(b, tier)
+	m := l.limitOf(b, c.tier)
 	s := m.first(now)
 	if b != nil {
 		s = *b.in(m, now)
@@ -216,7 +216,7 @@ func (l *Limiter[K]) level(now uint64, key K, tier int) (tb.Level, error) {
 		wait := m.wait(now, until)
 		return tb.Level{NextToken: wait, Full: wait}, nil
 	}
-	return m.level(&s, now), nil
+	return m.level(&s, now, m.unitsOf(c.keep)), nil
 }
 
 // spend decides a call at now, and fills in the receipt of a grant, unless that is nil. The lock
@@ -229,7 +229,7 @@ func (l *Limiter[K]) spend(now uint64, key K, c *call, r *receipt[K]) error {
 		if isNaN(key) {
 			return tb.ErrInvalidKey
 		}
-		if m.unitsOf(c.tokens) <= m.capacity || c.rest {
+		if m.unitsOf(c.tokens)+m.unitsOf(c.keep) <= m.capacity || c.rest {
 			if until, ok := l.makeRoom(now, true); !ok {
 				l.stats.RefusedNew++
 				c.delay = m.wait(now, until)
@@ -244,6 +244,7 @@ func (l *Limiter[K]) spend(now uint64, key K, c *call, r *receipt[K]) error {
 		r.before = *s
 	}
 	m.charge(s, now, c)
+	s.noteDebt()
 	if c.Allowed && r != nil {
 		r.bucket, r.after = b, *s
 	}

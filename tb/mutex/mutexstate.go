@@ -23,8 +23,8 @@ func (l *Limiter[K]) states() string {
 		for m := b.limit; m.next != nil; m = m.next {
 			changes++
 		}
-		all = append(all, fmt.Sprintf("%v: %v tokens at %v, debt %v, %v moves, %d changes",
-			b.key, b.tokens, b.time, b.inDebt, b.moves, changes))
+		all = append(all, fmt.Sprintf("%v: %v tokens at %v, debt %v, %v moves, %d changes, hold %v",
+			b.key, b.tokens, b.time, b.inDebt, b.moves, changes, b.hold))
 	}
 	slices.Sort(all)
 	return fmt.Sprint(all)

@@ -48,21 +48,36 @@ func (l *Limiter[K]) Wait(ctx context.Context, key K, cost float64) error {
 	if err != nil {
 		return err
 	}
-	now := l.read()
-	var taken receipt[K]
-	c := call{tokens: cost, debt: deepest, within: within}
-	err = l.reserve(now, key, &c, &taken)
-	switch {
-	case err != nil:
-		return err
-	case !c.Allowed:
-		return &tb.WaitError{Wait: c.delay, Deadline: c.delay > within && c.delay < tb.Never}
+	for {
+		now := l.read()
+		var taken receipt[K]
+		c := call{tokens: cost, debt: deepest, within: within}
+		err = l.reserve(now, key, &c, &taken)
+		switch {
+		case err != nil:
+			return err
+		case !c.Allowed:
+			return &tb.WaitError{Wait: c.delay, Deadline: c.delay > within && c.delay < tb.Never}
+		}
+		if err := sleep.For(ctx, c.delay); err != nil {
+			l.cancel(taken, cost)
+			return err
+		}
+		if c.delay == 0 || !l.isHeld(now+uint64(c.delay), key) {
+			return nil
+		}
+		if within, err = sleep.AtMost(ctx); err != nil {
+			return err
+		}
 	}
-	if err := sleep.For(ctx, c.delay); err != nil {
-		l.cancel(taken, cost)
-		return err
-	}
-	return nil
+}
+
+// isHeld reports whether key's bucket is held at now.
+func (l *Limiter[K]) isHeld(now uint64, key K) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.buckets[key]
+	return b != nil && b.in(l.limitOf(b, 0), now).until > 0
 }
 
 func (l *Limiter[K]) reserve(now uint64, key K, c *call, r *receipt[K]) error {
@@ -109,6 +124,10 @@ func (l *Limiter[K]) giveBack(r receipt[K], tokens float64) {
 	}
 	m := b.limit
 	switch {
+	case b.until > 0:
+		if b.hold == r.after.hold {
+			b.hold = r.before.hold
+		}
 	case b.state == r.after && b.inDebt:
 		b.state = r.before
 	case b.inDebt:
@@ -137,6 +156,7 @@ func (l *Limiter[K]) settle(key K, asked int, estimate, actual float64) {
 		if b != nil {
 			s := b.in(m, now)
 			m.refund(s, now, expected-used)
+			s.noteDebt()
 			b.state = *s
 			l.rank(b)
 		}

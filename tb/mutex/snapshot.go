@@ -25,8 +25,11 @@ func (l *Limiter[K]) Snapshot() iter.Seq2[K, tb.State] {
 		l.mu.Unlock()
 		for _, key := range keys {
 			now, at := l.readWall()
-			if s, ok := l.stored(key, now); ok {
+			if s, until, ok := l.stored(key, now); ok {
 				s.At = at
+				if until > 0 {
+					s.Held = at.Add(time.Duration(min(until-now, math.MaxInt64)))
+				}
 				if !yield(key, s) {
 					return
 				}
@@ -35,17 +38,18 @@ func (l *Limiter[K]) Snapshot() iter.Seq2[K, tb.State] {
 	}
 }
 
-// stored returns the state of a key that is in the table.
-func (l *Limiter[K]) stored(key K, now uint64) (tb.State, bool) {
+// stored returns the state of a key that is in the table, and the instant until which it is held.
+func (l *Limiter[K]) stored(key K, now uint64) (s tb.State, until uint64, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b, ok := l.buckets[key]
 	if !ok {
-		return tb.State{}, false
+		return tb.State{}, 0, false
 	}
 	m := l.limitOf(b, 0)
-	tokens := max(m.level(b.in(m, now), now).Tokens, -deepestDebt)
-	return tb.State{Tokens: tokens, Tier: m.tier}, true
+	has := b.in(m, now)
+	tokens := max(m.level(has, now, 0).Tokens, -deepestDebt)
+	return tb.State{Tokens: tokens, Tier: m.tier}, has.until, true
 }
 
 // Restore gives buckets the states that Snapshot has yielded. It returns an error, and changes
@@ -68,14 +72,14 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 		}
 		keys, all = append(keys, key), append(all, s)
 	}
-	now, _ := l.readWall()
+	now, wall := l.readWall()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	missing := make(map[int]state)
 	notFull := make(map[K]bool)
 	for i, key := range keys {
 		m := l.limitOfState(key, all[i].Tier)
-		b := m.restored(all[i], min(now, l.instant(all[i].At)))
+		b := m.restored(all[i], l.instant, now, wall)
 		if m.missing(&b, now) > 0 {
 			missing[i], notFull[key] = b, true
 		}
@@ -102,7 +106,8 @@ func (l *Limiter[K]) limitOfState(key K, index int) *limit {
 	return l.tiers[index]
 }
 
-// restore gives key's bucket a state, unless it has fewer tokens. The lock is held.
+// restore gives key's bucket a state, unless it has fewer tokens. Of two holds the later one
+// remains. The lock is held.
 func (l *Limiter[K]) restore(now uint64, key K, s state) {
 	m := s.limit
 	b, ok := l.buckets[key]
@@ -111,18 +116,49 @@ func (l *Limiter[K]) restore(now uint64, key K, s state) {
 		if _, ok := l.makeRoom(now, true); !ok {
 			return
 		}
-	} else if m.missing(b.in(m, now), now) >= m.missing(&s, now) {
-		return
+	} else {
+		has := *b.in(m, now)
+		next := has
+		if s.until > has.until {
+			next.holdTo(s.until)
+		}
+		after := next
+		if next.until > 0 {
+			after = next.heldIn(m)
+		}
+		switch {
+		case m.missing(&s, now) > m.missing(&after, now):
+			s.until = next.until
+			s.noteDebt()
+		case next.until > has.until:
+			s = next
+		default:
+			return
+		}
 	}
 	s.moves = b.moves + 1 // Cancel of an earlier grant gives nothing back
 	b.state = s
 	l.rank(b)
 }
 
-// restored returns the state of a bucket that had the state s at the instant at. It has been
-// refilled at the present rate since.
-func (l *limit) restored(s tb.State, at uint64) state {
+// restored returns the state of a bucket that had the state s. It has been refilled at the present
+// rate since.
+func (l *limit) restored(
+	s tb.State, instant func(time.Time) uint64, now uint64, wall time.Time,
+) state {
 	units := int64(math.Round(s.Tokens * float64(l.scale)))
+	at := min(instant(s.At), now)
+	if !s.Held.IsZero() {
+		left := min(s.Held.Sub(s.At), s.Held.Sub(wall)) // no longer if the wall clock was set back
+		until := now + min(uint64(max(0, left)), l.end-now)
+		if until > max(now, l.begin) {
+			b := l.stateOf(units, l.supply(until))
+			b.until = until
+			b.noteDebt()
+			return b
+		}
+		at = min(instant(s.Held), now)
+	}
 	units += l.supplied(l.begin - min(l.begin, at)).clamp(mostDebt)
 	return l.stateOf(units, l.supply(max(at, l.begin)))
 }

@@ -33,6 +33,7 @@ type state struct {
 	inDebt bool
 	limit  *limit // of these units and this time
 	moves  int    // to other limits, and states that were not left by a call
+	hold          // from which the tokens and the time of a held bucket follow
 }
 
 // first returns a full bucket that starts at now.
@@ -57,6 +58,7 @@ type call struct {
 	debt     func(*limit) int64 // the most debt in units; nil for a call that does not wait
 	within   time.Duration      // the longest delay of a call that waits
 	rest     bool               // charge as much as debt allows
+	keep     float64            // the tokens that must be left; only without debt
 	tier     int                // that ChargeIn names, plus 1
 
 	tb.Decision
@@ -73,7 +75,7 @@ func (l *limit) charge(b *state, now uint64, c *call) {
 	cost := l.unitsOf(c.tokens)
 	if c.rest {
 		cost = max(0, l.roundUp(c.tokens)-l.roundUp(c.estimate))
-		most := l.supply(now).plus(uint64(l.capacity + c.debt(l)))
+		most := l.supply(max(now, b.until)).plus(uint64(l.capacity + c.debt(l)))
 		full := since.plus(uint64(l.capacity - tokens))
 		if most.less(full) {
 			most = full
@@ -81,15 +83,16 @@ func (l *limit) charge(b *state, now uint64, c *call) {
 		cost = most.minus(full).clamp(cost)
 	}
 	c.delay, c.charged = 0, cost
+	keep := l.unitsOf(c.keep)
 	inDebt := b.inDebt && since == b.time && l.supply(now).less(since)
-	if cost <= tokens {
+	if cost+keep <= tokens {
 		b.tokens, b.time, b.inDebt = tokens-cost, since, inDebt && cost == 0
-		c.Decision = tb.Decision{Allowed: true, Remaining: int(b.tokens / l.scale)}
+		c.Decision = tb.Decision{Allowed: true, Remaining: int((b.tokens - keep) / l.scale)}
 		return
 	}
-	slot := since.plus(uint64(cost - tokens))
-	c.Decision = tb.Decision{RetryAfter: tb.Never, Remaining: int(tokens / l.scale)}
-	if cost <= l.capacity || c.rest {
+	slot := since.plus(uint64(cost + keep - tokens))
+	c.Decision = tb.Decision{RetryAfter: tb.Never, Remaining: int(max(0, tokens-keep) / l.scale)}
+	if cost+keep <= l.capacity || c.rest {
 		c.RetryAfter = l.waitFor(now, slot)
 	}
 	if c.delay = c.RetryAfter; c.debt == nil {
@@ -104,6 +107,9 @@ func (l *limit) charge(b *state, now uint64, c *call) {
 	}
 	debt := uint64(c.debt(l))
 	latest := l.supply(now).plus(debt)
+	if c.rest {
+		latest = l.supply(max(now, b.until)).plus(debt)
+	}
 	if !latest.less(slot) && c.delay <= c.within {
 		c.Decision = tb.Decision{Allowed: true}
 		b.tokens, b.time, b.inDebt = 0, slot, true

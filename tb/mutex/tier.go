@@ -24,12 +24,17 @@ func (l *Limiter[K]) limitOf(b *bucket[K], asked int) *limit {
 // in returns the state of a bucket at now under m, which is the present limit of its tier, or of a
 // tier that it enters. It is the state itself, unless the limit of the bucket is another one.
 func (s *state) in(m *limit, now uint64) *state {
-	if s.limit == m {
+	if s.until > max(now, m.begin) {
+		held := s.heldIn(m)
+		held.hold = s.hold
+		return &held
+	}
+	if s.limit == m && s.until == 0 {
 		return s
 	}
 	own := s.present()
 	if own.limit != m { // the bucket gets what its own tier has supplied by now
-		entered := m.inherit(own, now)
+		entered := m.inherit(own, max(now, s.until))
 		own = &entered
 	}
 	return own
@@ -38,6 +43,10 @@ func (s *state) in(m *limit, now uint64) *state {
 // present returns the state under the present limit of the bucket's tier. It is the state itself,
 // unless that limit has changed.
 func (s *state) present() *state {
+	if s.until > 0 {
+		after := s.afterHold()
+		s = &after
+	}
 	l := s.limit
 	if l.next == nil {
 		return s

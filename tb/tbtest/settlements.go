@@ -227,7 +227,7 @@ func settledCostsFollowTheIdealBucket(s *suite) {
 				if actual > n {
 					unpaid.Add(unpaid, b.Settle(f.Now(), big.NewRat(actual-n, 1)))
 				} else {
-					b.Give(big.NewRat(n-actual, 1))
+					b.Give(f.Now(), big.NewRat(n-actual, 1))
 				}
 				open = slices.Delete(open, i, i+1)
 			}

@@ -46,10 +46,10 @@ import (
 // limit or an option that is out of range must be a *tb.ConfigError. Several goroutines call
 // a limiter at the same time.
 //
-// Run also tests AllowAt, Charge, Reserve, Wait, SetLimit, Limit, Peek, Level, Reset,
+// Run also tests AllowAt, Charge, Reserve, Wait, SetLimit, Limit, Hold, Peek, Level, Reset,
 // Len and Stats, each if the limiter has it with the signature that it has in tb/cas for string
-// keys. Charge is the exception: it must return a tb.Charge. Run tests MayWait, Delay and Settle
-// of a charge if it has them. The tests of a method that the limiter lacks are skipped. Without
+// keys. Charge is the exception: it must return a tb.Charge. Run tests MayWait, Delay, Settle
+// and Keep of a charge if it has them. The tests of a method that the limiter lacks are skipped. Without
 // Len, Run also skips the tests of the bound, of eviction and of copied keys.
 func Run(t *testing.T, newLimiter func(tb.Limit, ...tb.Option) (tb.Limiter, error)) {
 	RunExcept(t, newLimiter, nil)
@@ -76,11 +76,12 @@ func RunExcept(
 		})
 	}
 	for _, tt := range slices.Concat(
-		basics, costs, times, charges, levels, reservations, cancellations, waits, settlements, changes,
+		basics, costs, times, charges, keeping, levels, reservations, cancellations, waits, settlements,
+		changes, holds,
 	) {
 		run(tt, false)
 	}
-	for _, tt := range slices.Concat(tables, keys) {
+	for _, tt := range slices.Concat(tables, keys, holdsInTables) {
 		run(tt, true)
 	}
 	for name := range reasons {
