@@ -46,6 +46,9 @@ func (b *Bucket) Reserve(cost float64) (Reservation, error) {
 // charge that comes with an error is inert: see [Charge].
 func (b *Bucket) Charge(cost float64) (BucketCharge, error) { return (*cas.Bucket)(b).Charge(cost) }
 
+// Hold grants nothing before a time, at which the bucket is empty and refills: see [Limiter.Hold].
+func (b *Bucket) Hold(until time.Time) { (*cas.Bucket)(b).Hold(until) }
+
 // Peek returns the decision that Allow would return now. It takes nothing.
 func (b *Bucket) Peek() Decision { return (*cas.Bucket)(b).Peek() }
 

@@ -117,6 +117,21 @@ func (l *Limiter[K]) ChargeIn(tier int, key K, cost float64) (KeyCharge[K], erro
 	return (*cas.Limiter[K])(l).ChargeIn(tier, key, cost)
 }
 
+// Hold grants nothing of key's bucket before a time: for a ban, or for a pause that a server has
+// ordered. At that time the bucket is empty, and is refilled from then on. Until then each call is
+// refused with the exact RetryAfter, and tokens that are given back are lost. Of several holds the
+// latest counts; one up to now does nothing. Reset ends a hold. The time may be one without a
+// monotonic reading, as from a header: then it is as far from now as the wall clock says.
+//
+// Wait takes its tokens behind a hold, and so does a Wait that sleeps when the hold comes. Reserve
+// is refused until the hold is near, and what it returned before stays. A call with a reading at
+// or after the end of the hold may end it. A key that is held is in the table until its bucket is
+// full, and longer than others if the table is full: many holds fill it. Hold returns
+// tb.ErrTableFull if the table has no room for a new key (RefuseNew). It ignores the context.
+func (l *Limiter[K]) Hold(ctx context.Context, key K, until time.Time) error {
+	return (*cas.Limiter[K])(l).Hold(ctx, key, until)
+}
+
 // Peek returns the decision that Allow would return now. It takes nothing, adds no key and waits
 // for no insert. Under RefuseNew, while another call holds the lock of the table, Peek decides on a
 // new key by the least stamp that the table last published. Then Allow may decide otherwise, or

@@ -40,6 +40,9 @@
 // If the cost is known only afterwards, as with the tokens of a language model, Reserve an estimate
 // and Settle the reservation with the actual cost.
 //
+// [Limiter.Hold] grants nothing on a key before a time, for a ban or a pause that a server has
+// ordered. Keep of a Charge takes only if a number of tokens is left, for those that matter more.
+//
 // Two methods take nothing: [Limiter.Peek] returns the decision that Allow would return, and
 // [Limiter.Level] returns how full a bucket is. [Limiter.SetLimit] changes the limit of all
 // keys while they are used, and keeps their tokens. [NewTiered] makes a Limiter whose keys have
@@ -85,7 +88,7 @@ type (
 	Charge = tb.Charge
 	// KeyCharge is what Limiter.Charge returns, and cas.Charge its other name. MayWait lets it take
 	// tokens in advance, and Delay is the wait; Settle replaces a cost that was taken by the actual
-	// cost.
+	// cost. Keep lets it take only if a number of tokens is left for others.
 	KeyCharge[K comparable] = cas.Charge[K]
 	// BucketCharge is what Bucket.Charge returns. It has the methods of a KeyCharge, but Enter.
 	BucketCharge = cas.BucketCharge

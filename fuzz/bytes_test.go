@@ -89,8 +89,15 @@ func (in *input) program(maxKeys int) program {
 	}
 	l := p.limit
 	var now time.Duration
+	var read, latest time.Time
 	for len(*in) > 0 && len(p.calls) < maxCalls {
 		c := in.call(ops, l, keys)
+		if late := latest.Sub(read); !shrinks && c.op == hold && c.step < late {
+			c.step = late // at a late reading a debt may be so deep that Hold cuts it
+		}
+		if read = read.Add(c.step); latest.Before(read) {
+			latest = read
+		}
 		if shrinks { // the horizon of a limit
 			if then := now + c.step; then.Abs() > century/2 || c.step.Abs() > century {
 				c.step = 0
@@ -115,11 +122,11 @@ const maxCalls = 200
 var (
 	growing = [...]op{
 		allowN, allowN, allowN, allowCost, allowAt, peek, takeAll,
-		reserve, reserve, settle, wait,
+		reserve, reserve, settle, wait, hold, keep,
 	}
 	shrinking = [...]op{
 		reset, allowN, allowN, allowN, allowCost, allowAt, peek, takeAll,
-		reserve, reserve, reserve, cancel, cancel, settle, settle, wait, setLimit,
+		reserve, reserve, reserve, cancel, cancel, settle, settle, wait, setLimit, hold, keep,
 	}
 )
 
@@ -160,6 +167,13 @@ func (in *input) call(ops []op, l tb.Limit, keys int) call {
 		}
 	case setLimit:
 		c.limit = in.nextLimit(l)
+	case hold:
+		if c.within = in.within(l); in.below(4) == 0 {
+			c.within = in.step(l)
+		}
+	case keep:
+		c.cost = in.cost(1+in.below(4), l.Capacity)
+		c.keep = in.cost(c.n, l.Capacity)
 	}
 	return c
 }

@@ -81,11 +81,12 @@ func (in *input) changing(keys int) program {
 // ending are calls on a bucket that may be of a forgotten era.
 var ending = [...]op{
 	allowN, allowN, allowCost, peek, takeAll, reserve, cancel, settle, settle, retake, retake, deepen,
+	hold, keep,
 }
 
 // restarted are calls on a bucket of a new limiter. None of them lowers a stamp, because a full key
 // is not restored, and may be inserted later.
-var restarted = [...]op{allowN, allowN, allowCost, peek, reserve}
+var restarted = [...]op{allowN, allowN, allowCost, peek, reserve, hold, keep}
 
 func TestImplementationsAgreeThroughManyChanges(t *testing.T) {
 	reached := make(outcomes)

@@ -91,6 +91,16 @@ func (j *judge) call(c call) string {
 		return ""
 	case settle:
 		return j.settle(c)
+	case hold:
+		until := j.now.Add(c.within)
+		if until.After(latest) {
+			return ""
+		}
+		if err := j.limiter.Hold(j.t.Context(), c.key, until); err != nil {
+			return err.Error()
+		}
+		b.Hold(*j.now, until)
+		return ""
 	}
 	cost := big.NewRat(int64(c.n), 10)
 	charge, err := j.limiter.Charge(c.key, float64(c.n)/10)
@@ -104,12 +114,18 @@ func (j *judge) call(c call) string {
 		charge.MayWait(tb.Never)
 		return j.reserve(b, c, charge, cost)
 	}
-	return j.take(b, c, charge, cost)
+	kept := new(big.Rat)
+	if c.op == keep {
+		kept.SetFrac64(int64(c.keep), 10)
+		charge.Keep(c.keep / 10)
+	}
+	return j.take(b, c, charge, cost, kept)
 }
 
-// take takes a charge that does not wait.
-func (j *judge) take(b *ideal.Bucket, c call, charge charge, cost *big.Rat) string {
+// take takes a charge that does not wait, and keeps tokens.
+func (j *judge) take(b *ideal.Bucket, c call, charge charge, cost, kept *big.Rat) string {
 	tokens := b.Tokens(*j.now)
+	tokens.Sub(tokens, kept)
 	d, err := charge.Take(*j.now)
 	if err != nil {
 		return err.Error()
@@ -128,7 +144,8 @@ func (j *judge) take(b *ideal.Bucket, c call, charge charge, cost *big.Rat) stri
 	if least := new(big.Rat).Sub(tokens, b.Error()); cost.Cmp(least) <= 0 {
 		return fmt.Sprintf("C2: refused %v, and the ideal bucket holds %v", cost, tokens)
 	}
-	if why := checkWait(b, charge, *j.now, d.RetryAfter, cost, new(big.Rat)); why != "" {
+	both := new(big.Rat).Add(cost, kept)
+	if why := checkWait(b, charge, *j.now, d.RetryAfter, both, new(big.Rat)); why != "" {
 		return fmt.Sprintf("C3: wait %v for %v: %s", d.RetryAfter, cost, why)
 	}
 	return ""

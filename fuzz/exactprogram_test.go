@@ -1,6 +1,7 @@
 package fuzz
 
 import (
+	"math"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -13,8 +14,8 @@ var (
 	latest   = time.Unix(0, 0).Add(100 * 365 * 24 * time.Hour)
 )
 
-// exactProgram changes p so that an ideal bucket can run it. Costs are tenths of a token if a
-// tenth is a whole number of units. Readings are within the range of the clock. No key is
+// exactProgram changes p so that an ideal bucket can run it. Costs, and the tokens that keep keeps,
+// are tenths of a token if a tenth is a whole number of units. Readings are within the range of the clock. No key is
 // evicted in debt. Readings are late only if the program has one key, and only allows and reserves:
 // with several keys, a full bucket that was evicted comes back at a time that depends on the
 // readings of other keys.
@@ -47,8 +48,12 @@ func exactProgram(p program) program {
 			}
 			l = c.limit
 		}
+		if c.keep = math.Floor(min(max(c.keep, 0), 1<<30)); math.IsNaN(c.keep) {
+			c.keep = 1
+		}
 		if large || c.op == allowN {
 			c.n *= 10
+			c.keep *= 10
 		}
 	}
 	return p

@@ -34,6 +34,8 @@ var wanted = map[string]int{
 	"cannot wait":               20,
 	"another rate":              50,
 	"another capacity":          50,
+	"held":                      50,
+	"kept back":                 20,
 	"conversion in debt":        4,
 	"moved, and nothing undone": 0,
 }
@@ -48,7 +50,7 @@ func (o outcomes) count(p program, answers []answer, moved bool) {
 			if a.other != (tb.Decision{}) && !a.other.Allowed {
 				o["undone"]++
 			}
-		case a.err == "" && op <= takeAll || op == reserve:
+		case a.err == "" && (op <= takeAll || op == keep) || op == reserve:
 			o["refused"]++
 			if a.decision.RetryAfter < tb.Never {
 				o["refused with a wait"]++
@@ -91,6 +93,10 @@ func (o outcomes) countEnds(op op, a answer) {
 	switch {
 	case op == reserve && a.err == "" && !a.decision.Allowed:
 		o["reservation refused"]++
+	case op == hold && a.own != a.ownBefore:
+		o["held"]++
+	case op == keep && !a.decision.Allowed && a.decision.RetryAfter < tb.Never && a.own.Tokens > 0:
+		o["kept back"]++
 	case op == cancel && a.own != a.ownBefore:
 		o["cancelled"]++
 	case op == cancel:

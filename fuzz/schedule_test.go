@@ -26,6 +26,7 @@ type limiter interface {
 	Wait(ctx context.Context, key string, cost float64) error
 	SetLimit(limit tb.Limit) error
 	Limit() tb.Limit
+	Hold(ctx context.Context, key string, until time.Time) error
 	Reset(key string)
 	Len() int
 	Stats() tb.Stats
@@ -37,6 +38,7 @@ type limiter interface {
 type charge interface {
 	tb.Charge
 	MayWait(within time.Duration)
+	Keep(tokens float64)
 	Delay() time.Duration
 	Level(t time.Time) (tb.Level, error)
 	Settle(actual float64) error
@@ -82,11 +84,14 @@ const (
 	retake
 	deepen
 	restart
+	hold
+	keep
 )
 
 var opNames = [...]string{
 	"allowN", "allowCost", "allowAt", "peek", "takeAll", "reset",
 	"reserve", "wait", "cancel", "settle", "setLimit", "retake", "deepen", "restart",
+	"hold", "keep",
 }
 
 // call is a call that is made after the clock has moved by step, which may be negative.
@@ -102,6 +107,8 @@ var opNames = [...]string{
 //   - restart puts a new limiter in the place of the old one, and restores its buckets after the
 //     time within. The new limiter begins with the limit of the call, if it has one, and then gets
 //     the limit of the old one.
+//   - hold holds the key for the time within, which may be negative.
+//   - keep takes a charge that keeps tokens.
 type call struct {
 	step   time.Duration
 	op     op
@@ -112,6 +119,7 @@ type call struct {
 	within time.Duration
 	held   int
 	limit  tb.Limit
+	keep   float64
 }
 
 // String returns the call as a literal, without the fields that are zero.
@@ -148,6 +156,7 @@ type answer struct {
 	level, late     tb.Level // of the key at the reading, and at the reading before the step
 	own             tb.Level // of the key at the first instant: what it has at its own time
 	absent          tb.Level // of a key that is never inserted
+	kept            tb.Level // of a charge that keeps tokens
 	stats           tb.Stats
 	limit           tb.Limit
 	saved           string // the states that restart restores
@@ -255,6 +264,30 @@ func (r *runner) call(c call, ended tb.Held, a *answer) (err error) {
 		return r.deepen(c.key, a)
 	case restart:
 		return r.restart(c, a)
+	case hold:
+		err = r.Hold(ctx, c.key, r.now.Add(c.within))
+	case keep:
+		return r.keep(c, a)
+	}
+	return err
+}
+
+// keep takes a charge that keeps tokens.
+func (r *runner) keep(c call, a *answer) error {
+	charge, err := r.Charge(c.key, c.cost)
+	if err != nil {
+		return err
+	}
+	charge.Keep(c.keep)
+	if a.other, err = charge.Peek(r.now); err == nil {
+		a.decision, err = charge.Take(r.now)
+	}
+	if err == nil {
+		a.kept, err = charge.Level(r.now)
+	}
+	r.charges = append(r.charges, heldCharge{charge, c.key})
+	if a.decision.Allowed {
+		r.held = append(r.held, held{charge, c.key})
 	}
 	return err
 }

@@ -15,7 +15,7 @@ import (
 // They decide as the limiter that goes on.
 func TestRestoredLimiterGoesOn(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	indebted := 0
+	indebted, held := 0, 0
 	for program := range 2000 {
 		now := time.Date(2026, 3, 4, 5, 6, 7, 8, time.UTC).Add(time.Duration(rng.Int64N(1e10)))
 		limit := randomLimit(rng)
@@ -28,6 +28,14 @@ func TestRestoredLimiterGoesOn(t *testing.T) {
 		step := func(limiters []limiter) {
 			now = now.Add(time.Duration(rng.ExpFloat64() * float64(limit.Per) / 4))
 			key, n := string(rune('a'+rng.IntN(4))), 1+rng.IntN(limit.Capacity)
+			if rng.IntN(8) == 0 {
+				until := now.Add(time.Duration(rng.ExpFloat64() * float64(limit.Per)))
+				for _, l := range limiters {
+					if err := l.Hold(t.Context(), key, until); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
 			reserve := rng.IntN(3) == 0
 			answer := func(l limiter) (d tb.Decision, delay time.Duration) {
 				if !reserve {
@@ -56,6 +64,9 @@ func TestRestoredLimiterGoesOn(t *testing.T) {
 			if s.Tokens < 0 {
 				indebted++
 			}
+			if !s.Held.IsZero() {
+				held++
+			}
 		}
 		now = now.Add(time.Duration(rng.Int64N(int64(limit.Per))))
 		for _, l := range limiters[2:] {
@@ -67,8 +78,8 @@ func TestRestoredLimiterGoesOn(t *testing.T) {
 			step(limiters)
 		}
 	}
-	if indebted < 500 {
-		t.Errorf("%d buckets were saved in debt, too few", indebted)
+	if min(indebted, held) < 500 {
+		t.Errorf("%d buckets were saved in debt and %d held, too few", indebted, held)
 	}
 }
 

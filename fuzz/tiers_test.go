@@ -63,6 +63,13 @@ func TestTiersAgree(t *testing.T) {
 				log = append(log, fmt.Sprint(now, " tier ", i, " is ", limit))
 				continue
 			}
+			if rng.IntN(12) == 0 {
+				until := now.Add(time.Duration(rng.ExpFloat64() * float64(10*time.Second)))
+				if err := cmp.Or(c.Hold(t.Context(), key, until), m.Hold(t.Context(), key, until)); err != nil {
+					t.Fatal(err)
+				}
+				log = append(log, fmt.Sprint(now, " ", key, " is held to ", until))
+			}
 			n := 1 + rng.IntN(limits[tiers[key]].Capacity)
 			var got, want tb.Decision
 			switch rng.IntN(6) {
@@ -72,6 +79,11 @@ func TestTiersAgree(t *testing.T) {
 				before := [2]any{first(ofCAS.Level(now)), first(ofCAS.Peek(now))}
 				if other := [2]any{first(ofMutex.Level(now)), first(ofMutex.Peek(now))}; before != other {
 					t.Fatalf("limits %v:\n%q\ncas   %+v\nmutex %+v", limits, log, before, other)
+				}
+				if rng.IntN(8) == 0 {
+					tokens := float64(rng.IntN(2 * n))
+					ofCAS.Keep(tokens)
+					ofMutex.Keep(tokens)
 				}
 				switch rng.IntN(4) {
 				case 0: // as a TakeAll that refuses

@@ -24,6 +24,23 @@ func TestStatesOfABucket(t *testing.T) {
 			t.Errorf("%v tokens: %v", tokens, err)
 		}
 	}
+	for _, tt := range []struct {
+		field string // that is wrong, if any
+		state State
+	}{
+		{"", State{At: now, Held: now.Add(1)}},
+		{"", State{Tokens: -1, At: now, Held: now.Add(time.Hour)}},
+		{"Tokens", State{Tokens: 1e-6, At: now, Held: now.Add(1)}},
+		{"Held", State{At: now, Held: now}},
+		{"Held", State{At: now, Held: now.Add(-1)}},
+		{"At", State{Held: now}},
+	} {
+		var cfg *ConfigError
+		err := tt.state.Validate()
+		if errors.As(err, &cfg); tt.field == "" && err != nil || tt.field != "" && cfg.Field != tt.field {
+			t.Errorf("%+v: %v, want an error of %q", tt.state, err, tt.field)
+		}
+	}
 	var cfg *ConfigError
 	if err := (State{}).Validate(); !errors.As(err, &cfg) || cfg.Field != "At" {
 		t.Errorf("no time: %v", err)

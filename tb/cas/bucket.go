@@ -122,7 +122,7 @@ func (b *Bucket) Level() tb.Level { return b.level(b.clock.read()) }
 func (b *Bucket) LevelAt(t time.Time) tb.Level { return b.level(b.clock.instant(t)) }
 
 func (b *Bucket) level(t uint64) tb.Level {
-	l, _ := level(b, t)
+	l, _ := level(b, t, 0)
 	return l
 }
 
@@ -148,7 +148,7 @@ func (b *Bucket) enter(m *layout, t uint64) *layout {
 	whole := true
 	for found := false; !found; {
 		_, found = visit(b, b.load(), t, func(_ *layout, c *cell, has balance) (balance, bool) {
-			if m.owns(c) {
+			if until, _ := c.hold(c.word.Load()); m.owns(c) || c.isHeld() && until > m.begin {
 				return has, false
 			}
 			tokens, since := m.tokensSince(c, c.word.Load())
@@ -186,8 +186,8 @@ func (b *Bucket) layoutOf(*cell) *layout { return b.limits.present(0) }
 func (b *Bucket) shared() *limits        { return &b.limits }
 func (b *Bucket) now() uint64            { return b.clock.read() }
 
-func (b *Bucket) replace(old *cell, m *layout, base, word uint64) *cell {
-	next := lru.New[cell](m.owner).init(m, base, word)
+func (b *Bucket) replace(old *cell, owner, base, word uint64) *cell {
+	next := lru.New[cell](owner).init(owner, base, word)
 	if !b.cell.CompareAndSwap(old, next) {
 		return nil
 	}
@@ -195,12 +195,12 @@ func (b *Bucket) replace(old *cell, m *layout, base, word uint64) *cell {
 }
 
 func (b *Bucket) insert(m *layout, t uint64, want request) (o result, done bool, err error) {
-	cost := want.cost(m)
-	if cost > m.capacity && !want.partial() {
-		return result{Decision: m.fullDecision(cost), delay: tb.Never}, true, nil
-	}
 	next, o := want.decide(m, balance{time: m.supply.at(t)}, t)
-	c := lru.New[cell](m.owner)
+	if !o.Allowed { // no bucket can ever grant it
+		return o, true, nil
+	}
+	owner, _, _ := m.cellOf(next, t)
+	c := lru.New[cell](owner)
 	if o.receipt = c.first(m, next, t); !b.cell.CompareAndSwap(nil, c) {
 		return result{}, false, nil
 	}

@@ -24,10 +24,10 @@ type cell struct {
 	base uint64 // in blocks, and ownedBit
 }
 
-// init sets up a cell of m that no other goroutine has yet. The tag of the cell is the owner of m.
-func (c *cell) init(m *layout, base, word uint64) *cell {
+// init sets up a cell that no other goroutine has yet. Its tag is the owner.
+func (c *cell) init(owner, base, word uint64) *cell {
 	c.base = base
-	if m.owner != 0 {
+	if owner != 0 {
 		c.base |= ownedBit
 	}
 	c.word.Store(word)
@@ -48,10 +48,18 @@ func (c *cell) owner() uint64 {
 // first sets up c as the first cell of a bucket, with the balance b that a call at t has left. It
 // returns the receipt of that call.
 func (c *cell) first(m *layout, b balance, t uint64) receipt {
-	base := m.baseOf(b, t)
-	word := m.wordOf(base, b)
-	c.init(m, base, word)
+	owner, base, word := m.cellOf(b, t)
+	c.init(owner, base, word)
 	return receipt{cell: c, after: word}
+}
+
+// cellOf returns the owner, the base and the word of a new cell for b.
+func (m *layout) cellOf(b balance, t uint64) (owner, base, word uint64) {
+	if b.until > 0 {
+		return m.heldCell(b)
+	}
+	base = m.baseOf(b, t)
+	return m.owner, base, m.wordOf(base, b)
 }
 
 // seal seals the word, unless it is sealed.
@@ -165,14 +173,6 @@ func (m *layout) refusal(b balance, t, cost uint64) tb.Decision {
 	return d
 }
 
-// fullDecision returns the decision of a full bucket on a call of the given cost.
-func (m *layout) fullDecision(cost uint64) tb.Decision {
-	if cost > m.capacity {
-		return tb.Decision{RetryAfter: tb.Never, Remaining: m.tokensIn(m.capacity)}
-	}
-	return m.grant(cost)
-}
-
 // deepestDebt is the deepest debt in tokens that a change of the limit or a Snapshot keeps. It is
 // more than maxDebt, because at a late reading a debt is deeper.
 const deepestDebt = 1 << 32
@@ -186,26 +186,28 @@ const mostDebt = 1 << 61
 type balance struct {
 	time    wide
 	deficit uint64
+	until   uint64 // the instant at which its hold ends, at its time or before; 0 if it is not held
 }
 
 func (m *layout) balanceOf(base, word uint64) balance {
 	delta, deficit := m.unpack(word)
-	return balance{startOf(base).plus(delta), deficit}
+	return balance{time: startOf(base).plus(delta), deficit: deficit}
 }
 
 // balanceOfUnits returns the balance of a bucket that has a number of units at now, negative in
 // debt.
 func (m *layout) balanceOfUnits(units int64, now wide) balance {
 	if units >= 0 {
-		return balance{now, m.capacity - min(m.capacity, uint64(units))}
+		return balance{time: now, deficit: m.capacity - min(m.capacity, uint64(units))}
 	}
-	return balance{now.plus(uint64(-units) - 1), m.capacity + 1}
+	return balance{time: now.plus(uint64(-units) - 1), deficit: m.capacity + 1}
 }
 
 // refilled returns the balance at now, or b if its own time is later.
 func (b balance) refilled(now wide) balance {
 	if b.time.before(now) {
-		return balance{now, b.deficit - min(b.deficit, now.after(b.time))}
+		b.deficit -= min(b.deficit, now.after(b.time))
+		b.time = now
 	}
 	return b
 }
@@ -255,15 +257,15 @@ func (m *layout) successor(before, next balance, t uint64) (base uint64, r recei
 // which moves its slot towards now. The rest is put into the bucket.
 func (m *layout) refund(b balance, units uint64, now wide) balance {
 	if b.deficit <= m.capacity {
-		return balance{b.time, b.deficit - min(b.deficit, units)}
+		return balance{b.time, b.deficit - min(b.deficit, units), b.until}
 	}
 	slot := b.slot(m)
 	debt := slot.after(now)
 	slot = slot.minus(min(units, debt))
 	if units >= debt {
-		return balance{slot, m.capacity - min(m.capacity, units-debt)}
+		return balance{slot, m.capacity - min(m.capacity, units-debt), b.until}
 	}
-	return balance{slot.minus(1), b.deficit}
+	return balance{slot.minus(1), b.deficit, b.until}
 }
 
 // fullAt returns the instant at which a bucket will be full, or math.MaxUint64 if that instant
@@ -276,23 +278,24 @@ func (m *layout) fullAt(b balance) uint64 {
 	return t
 }
 
-// level returns how full a bucket with balance b is at t.
-func (m *layout) level(b balance, t uint64) tb.Level {
+// level returns how full a bucket with balance b is at t for a call that keeps a number of units.
+func (m *layout) level(b balance, t, keep uint64) tb.Level {
 	now := m.supply.at(t)
 	b = b.refilled(now)
-	if b.deficit > m.capacity { // in debt until the next unit
-		slot := b.slot(m)
-		return tb.Level{
-			Tokens:    -float64(min(slot.after(now), mostDebt)) / float64(m.scale),
-			NextToken: m.waitFor(slot.plus(m.scale), t),
-			Full:      m.waitFor(slot.plus(m.capacity), t),
-		}
+	units := m.capacity - min(m.capacity, b.deficit)
+	usable := units - min(units, keep)
+	l := tb.Level{Tokens: float64(usable) / float64(m.scale)}
+	if b.deficit == 0 {
+		return l
 	}
-	units := m.capacity - b.deficit
-	l := tb.Level{Tokens: float64(units) / float64(m.scale)}
-	if b.deficit > 0 {
-		l.NextToken = m.waitFor(b.time.plus(m.scale-units%m.scale), t)
-		l.Full = m.waitFor(b.time.plus(b.deficit), t)
+	full := b.time.plus(b.deficit)
+	l.NextToken, l.Full = tb.Never, m.waitFor(full, t)
+	if next := keep + (usable/m.scale+1)*m.scale; next <= m.capacity {
+		l.NextToken = m.waitFor(full.minus(m.capacity-next), t)
+	}
+	if b.deficit > m.capacity && keep == 0 { // in debt until the next unit
+		debt := b.slot(m).after(m.supply.at(b.debtFrom(t)))
+		l.Tokens = -float64(min(debt, mostDebt)) / float64(m.scale)
 	}
 	return l
 }

@@ -11,6 +11,7 @@ type part struct {
 	err     error // why the charge is inert, or nil
 	tokens  float64
 	within  time.Duration // the longest delay, or 0
+	keep    float64       // the tokens that must be left, 0 if the charge may wait
 	delay   time.Duration // of the last Take
 	receipt receipt       // of the last Take, zero if it was refused, cancelled or settled
 }
@@ -21,12 +22,43 @@ type part struct {
 // *tb.ConfigError: see tb.Charge.
 func (p *part) MayWait(within time.Duration) {
 	switch {
-	case within >= 0:
+	case within == 0, within > 0 && p.keep == 0:
 		p.within = within
-	case p.err == nil:
-		p.err = &tb.ConfigError{Field: "within", Value: within, Range: "0 or more"}
+	case within > 0:
+		p.fail(&tb.ConfigError{Field: "within", Value: within, Range: "0 after Keep"})
+	default:
+		p.fail(&tb.ConfigError{Field: "within", Value: within, Range: "0 or more"})
 	}
 }
+
+// Keep lets the next Takes take the cost only if a number of tokens is left then. So others may
+// have these tokens when the charge is refused. RetryAfter is the time until the bucket holds both.
+// Remaining and Level are what the charge may take: that number less, and at least 0. With 0, the
+// charge keeps nothing.
+//
+// The charge is inert from then on if the number is negative, NaN or infinite, with
+// tb.ErrInvalidCost, or if the charge may wait, with a *tb.ConfigError: a slot at which tokens are
+// left would give them out before it. MayWait after Keep makes it inert too.
+func (p *part) Keep(tokens float64) {
+	switch err := checkActual(tokens); {
+	case err != nil:
+		p.fail(err)
+	case tokens > 0 && p.within > 0:
+		p.fail(&tb.ConfigError{Field: "keep", Value: tokens, Range: "0 after MayWait"})
+	default:
+		p.keep = tokens
+	}
+}
+
+// fail makes the charge inert, unless it is.
+func (p *part) fail(err error) {
+	if p.err == nil {
+		p.err = err
+	}
+}
+
+// isPlain reports whether the charge neither waits nor keeps.
+func (p *part) isPlain() bool { return p.within == 0 && p.keep == 0 }
 
 // takeNothing is Take of an inert charge.
 func (p *part) takeNothing() (tb.Decision, error) {
@@ -35,7 +67,7 @@ func (p *part) takeNothing() (tb.Decision, error) {
 }
 
 func (p *part) request() request {
-	return request{kind: waits, tokens: p.tokens, within: p.within}
+	return request{kind: waits, tokens: p.tokens, within: p.within, keep: p.keep}
 }
 
 // Delay returns the time from the reading of the last Take until its tokens may be used. It is 0
@@ -45,7 +77,7 @@ func (p *part) Delay() time.Duration { return p.delay }
 // takeFast is the fast path of takePart: it takes p at t, if c can decide and p need not wait. c is
 // the bucket's cell, or nil, and m its layout, which was loaded later.
 func (p *part) takeFast(c *cell, m *layout, t uint64) (d tb.Decision, ok bool) {
-	if c == nil {
+	if c == nil || p.keep > 0 {
 		return tb.Decision{}, false
 	}
 	d, before, after, ok := c.take(m, t, m.unitsOf(p.tokens))
@@ -125,7 +157,7 @@ func (c *Charge[K]) Peek(t time.Time) (d tb.Decision, err error) {
 	}
 	at := c.place.clock.instant(t)
 	c.checked = c.place.load()
-	if c.checked != nil && c.within == 0 {
+	if c.checked != nil && c.isPlain() {
 		m := c.place.layoutOf(c.checked)
 		if d, ok := c.checked.peek(m, at, m.unitsOf(c.tokens)); ok {
 			return d, nil
@@ -135,10 +167,10 @@ func (c *Charge[K]) Peek(t time.Time) (d tb.Decision, err error) {
 	return d, err
 }
 
-// Level returns how full the bucket is at t, a reading of the limiter's clock. It is
-// Limiter.Level for a caller that has a charge.
+// Level returns how full the bucket is at t, a reading of the limiter's clock. It is Limiter.Level
+// for a caller that has a charge, less the tokens that the charge keeps.
 func (c *Charge[K]) Level(t time.Time) (tb.Level, error) {
-	return level(c.place, c.place.clock.instant(t))
+	return level(c.place, c.place.clock.instant(t), c.keep)
 }
 
 // Take implements tb.Charge. t is a reading of the limiter's clock.
@@ -219,7 +251,7 @@ func (c *BucketCharge) Peek(t time.Time) (tb.Decision, error) {
 	}
 	b := c.bucket
 	at, target := b.clock.instant(t), b.load()
-	if target != nil && c.within == 0 {
+	if target != nil && c.isPlain() {
 		m := b.layout()
 		if d, ok := target.peek(m, at, m.unitsOf(c.tokens)); ok {
 			return d, nil
@@ -231,7 +263,9 @@ func (c *BucketCharge) Peek(t time.Time) (tb.Decision, error) {
 
 // Level returns how full the bucket is at t, a reading of the bucket's clock. Its error is always
 // nil: it has one, as Charge.Level has.
-func (c *BucketCharge) Level(t time.Time) (tb.Level, error) { return c.bucket.LevelAt(t), nil }
+func (c *BucketCharge) Level(t time.Time) (tb.Level, error) {
+	return level(c.bucket, c.bucket.clock.instant(t), c.keep)
+}
 
 // Take implements tb.Charge. t is a reading of the bucket's clock.
 func (c *BucketCharge) Take(t time.Time) (tb.Decision, error) {

@@ -113,6 +113,11 @@ func (b *buckets) SetLimit(limit tb.Limit) error {
 	return err
 }
 
+func (b *buckets) Hold(_ context.Context, key string, until time.Time) error {
+	b.bucket(key).Hold(until)
+	return nil
+}
+
 func (b *buckets) Limit() tb.Limit {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -95,26 +95,37 @@ func (m *layout) eraOf(c *cell) int {
 	return int(max(int64(c.owner()>>tierBits-first), -1))
 }
 
-// balanceSince returns the balance in m of a cell of m or of an era before m.
+// balanceSince returns the balance in m of a cell of m or of an era before m, or of a hold.
 func (m *layout) balanceSince(c *cell, word uint64) balance {
 	if m.owns(c) {
 		return m.balanceOf(c.base, word)
+	}
+	if c.isHeld() {
+		if until, micros := c.hold(word); until > m.begin {
+			return m.afterHold(until, micros)
+		}
 	}
 	tokens, since := m.tokensSince(c, word)
 	return m.balanceWith(tokens, m.supplyFrom(since))
 }
 
 // tokensSince returns the tokens that the bucket of a cell of an ended era has under m, in
-// millionths and negative in debt. since is the instant at which it has them: the beginning of m,
-// unless its own time is later.
+// millionths and negative in debt, or of a hold that has ended before m. since is the instant at
+// which it has them: the beginning of m, unless its own time is later.
 func (m *layout) tokensSince(c *cell, word uint64) (micros int64, since uint64) {
-	i := m.eraOf(c)
+	var i int
+	if c.isHeld() {
+		until, _ := c.hold(word)
+		i = m.eraAt(until)
+	} else {
+		i = m.eraOf(c)
+	}
 	if i < 0 { // when the era was forgotten, its buckets were full, and so were full ones of eras[0]
 		first := m.eras[0]
 		return m.since(0, first.full(), first.until)
 	}
 	e := m.eras[i]
-	tokens, t := e.tokensAt(e.balanceOf(c.base, word), e.until)
+	tokens, t := e.tokensAt(e.balanceSince(c, word), e.until)
 	return m.since(i, tokens, t)
 }
 
@@ -178,11 +189,17 @@ func (m *layout) balanceWith(micros int64, now wide) balance {
 }
 
 // restored returns the balance of a bucket that had the state s at the instant at. It has been
-// refilled at the present rate since, also before the limit has changed.
-func (m *layout) restored(s tb.State, at, now uint64) balance {
+// refilled at the present rate since, also before the limit has changed. Or it has the state at
+// until, to which it is held.
+func (m *layout) restored(s tb.State, at, until, now uint64) balance {
+	units := int64(math.Round(s.Tokens * float64(m.scale)))
+	if until > max(now, m.begin) {
+		b := m.balanceOfUnits(units, m.supply.at(until))
+		b.until = until
+		return b
+	}
 	at = min(at, now)
 	supplied, _ := m.supply.rate.times(m.begin - min(m.begin, at))
-	units := int64(math.Round(s.Tokens * float64(m.scale)))
 	units += int64(min(supplied.after(wide{}), mostDebt))
 	return m.balanceOfUnits(units, m.supply.at(max(at, m.begin)))
 }

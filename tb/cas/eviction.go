@@ -47,6 +47,10 @@ func (e *evictor) Retire(c *cell, stamp, word, now uint64) bool {
 	}
 	m := e.limits.of(c).Load()
 	b := m.balanceSince(c, word)
+	if c.isHeld() { // the time of a hold is no debt
+		until, _ := c.hold(word)
+		now = max(now, until)
+	}
 	most := b.deficit + m.capacity
 	if b.deficit > m.capacity { // its time is a slot, and not a reading from the future
 		most = m.capacity + deepestDebt*m.scale

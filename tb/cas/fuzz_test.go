@@ -109,7 +109,7 @@ func FuzzWord(f *testing.F) {
 		}
 		var c cell
 		base := blockOf(m.supply.at(firstInstant(l)))
-		c.init(&m, base, word)
+		c.init(m.owner, base, word)
 
 		// The bucket's time, in supply, becomes S(now) if that is later. The deficit shrinks by
 		// the supply in between, to 0 at most. A grant adds the cost.

@@ -78,7 +78,7 @@ func anyCell(m *layout, own, word uint64, kind byte) *cell {
 	if kind&8 > 0 {
 		w |= sealBit
 	}
-	return lru.New[cell](m.owner).init(m, blockOf(m.supply.at(own)), w)
+	return lru.New[cell](m.owner).init(m.owner, blockOf(m.supply.at(own)), w)
 }
 
 // exactState is the state of a bucket in integers of any size: its own time in units of supply, and

@@ -181,7 +181,7 @@ func (l *Limiter[K]) Peek(_ context.Context, key K) (tb.Decision, error) {
 // Level returns how full key's bucket is now. It takes nothing, adds no key and waits for no
 // insert.
 func (l *Limiter[K]) Level(_ context.Context, key K) (tb.Level, error) {
-	return level(l.placeOf(key), l.clock.read())
+	return level(l.placeOf(key), l.clock.read(), 0)
 }
 
 // Reset fills key's bucket, if the table has it, and forgives its debt. The key keeps its tier and
@@ -263,8 +263,8 @@ func (p place[K]) layoutOf(c *cell) *layout {
 func (p place[K]) shared() *limits { return &p.limits }
 func (p place[K]) now() uint64     { return p.clock.read() }
 
-func (p place[K]) replace(old *cell, m *layout, base, word uint64) *cell {
-	return p.table.Replace(p.key, old, m.owner, func(next *cell) { next.init(m, base, word) })
+func (p place[K]) replace(old *cell, owner, base, word uint64) *cell {
+	return p.table.Replace(p.key, old, owner, func(next *cell) { next.init(owner, base, word) })
 }
 
 // insert decides a call on a key that is not in the table.
@@ -273,28 +273,31 @@ func (p place[K]) insert(m *layout, t uint64, want request) (o result, done bool
 		return o, true, tb.ErrInvalidKey
 	}
 	next, o := want.decide(m, balance{time: m.supply.at(t)}, t)
-	if !o.Allowed { // the cost is above the capacity
+	if !o.Allowed { // no bucket can ever grant it
 		return o, true, nil
 	}
-	base := m.baseOf(next, t)
-	word, full := m.wordOf(base, next), m.fullAt(next)
+	owner, base, word := m.cellOf(next, t)
+	full := m.fullAt(next)
 	set := func(c *cell) uint64 {
 		if start := p.evictor.earliest; start > t {
 			next, o = want.decide(m, balance{time: m.supply.at(start)}, t)
 			word = c.first(m, next, t).after
 			return m.fullAt(next)
 		}
-		c.init(m, base, word)
+		c.init(owner, base, word)
 		return full
 	}
-	c, until, inserted := p.table.Insert(p.key, t, t-min(t, idleTime), m.owner, set)
+	c, until, inserted := p.table.Insert(p.key, t, t-min(t, idleTime), owner, set)
 	switch inserted {
 	case lru.Found:
 		return result{}, false, nil
 	case lru.Refused:
 		p.evictor.refused.Add(1)
+		if want.until > 0 {
+			err = tb.ErrTableFull
+		}
 		wait := m.timeTo(t, until)
-		return result{Decision: tb.Decision{RetryAfter: wait}, delay: wait}, true, nil
+		return result{Decision: tb.Decision{RetryAfter: wait}, delay: wait}, true, err
 	}
 	o.receipt = receipt{cell: c, after: word}
 	return o, true, nil

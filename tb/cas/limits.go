@@ -78,6 +78,9 @@ func (s *limits) owner(c *cell) *layout {
 // view returns the balance that the bucket of a cell has in m. The cell's own layout must not be
 // later than m. A cell of another tier gets what its own tier has supplied by t.
 func (s *limits) view(m *layout, c *cell, word, t uint64) balance {
+	if c.isHeld() {
+		return s.viewHeld(m, c, word, t)
+	}
 	if c.tier() == tierOf(m.owner) {
 		return m.balanceSince(c, word)
 	}

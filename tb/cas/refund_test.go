@@ -22,7 +22,7 @@ func TestRefundWithRandomStates(t *testing.T) {
 		if rng.IntN(2) == 0 {
 			deficit = m.capacity + 1
 		}
-		has := balance{start.plus(delta), deficit}
+		has := balance{time: start.plus(delta), deficit: deficit}
 		own := has.time.integer()
 		ahead := number() >> (m.deficitBits + 1)
 		now := start.plus(ahead)

@@ -58,26 +58,34 @@ func wait[H home](ctx context.Context, h H, cost float64) error {
 	if err != nil {
 		return err
 	}
-	p := part{tokens: cost, within: within}
-	t := h.now()
-	c := h.load()
-	if d, ok := p.takeFast(c, h.layoutOf(c), t); ok && d.Allowed {
+	for {
+		p := part{tokens: cost, within: within}
+		t := h.now()
+		c := h.load()
+		if d, ok := p.takeFast(c, h.layoutOf(c), t); ok && d.Allowed {
+			h.shared().reservations.Add(1)
+			return nil
+		}
+		o, err := takePart(h, &p, c, t)
+		switch {
+		case err != nil:
+			return err
+		case !o.Allowed:
+			return &tb.WaitError{Wait: o.delay, Deadline: o.delay > within && o.delay < tb.Never}
+		}
 		h.shared().reservations.Add(1)
-		return nil
+		if err := sleep.For(ctx, o.delay); err != nil {
+			p.cancel(h.shared())
+			return err
+		}
+		// A hold that came meanwhile has taken the tokens with the rest of the bucket.
+		if c, _, has, _, err := look(h, t+uint64(o.delay)); c == nil || has.until == 0 {
+			return err
+		}
+		if within, err = sleep.AtMost(ctx); err != nil {
+			return err
+		}
 	}
-	o, err := takePart(h, &p, c, t)
-	switch {
-	case err != nil:
-		return err
-	case !o.Allowed:
-		return &tb.WaitError{Wait: o.delay, Deadline: o.delay > within && o.delay < tb.Never}
-	}
-	h.shared().reservations.Add(1)
-	if err := sleep.For(ctx, o.delay); err != nil {
-		p.cancel(h.shared())
-		return err
-	}
-	return nil
 }
 
 // Cancel implements tb.Held.

@@ -126,7 +126,7 @@ func TestCellBelongsToOneEraOfOneTier(t *testing.T) {
 		}
 	}
 	for _, own := range layouts {
-		c := lru.New[cell](own.owner).init(own, blockOf(own.supply.at(firstInstant(limit))), 0)
+		c := lru.New[cell](own.owner).init(own.owner, blockOf(own.supply.at(firstInstant(limit))), 0)
 		for _, m := range layouts {
 			_, _, _, taken := c.take(m, firstInstant(limit), 1)
 			_, peeked := c.peek(m, firstInstant(limit), 1)

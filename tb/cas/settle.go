@@ -45,6 +45,10 @@ func refund[H home](h H, t uint64, estimate, actual float64) {
 // bucket is never fuller than without the grant. DESIGN.md §3 has the proof. A sealed cell gets
 // nothing back.
 func (s *limits) giveBack(r receipt, tokens float64) {
+	if r.cell.isHeld() { // so it was a reservation behind the hold
+		r.cell.word.CompareAndSwap(r.after, r.before)
+		return
+	}
 	m := s.owner(r.cell)
 	if m == nil {
 		return

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
+	"time"
 
 	"github.com/seed-181794aa/ratelimit/lru"
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -21,8 +23,12 @@ func (l *Limiter[K]) Snapshot() iter.Seq2[K, tb.State] {
 			if c == nil || err != nil {
 				continue
 			}
-			tokens := max(m.level(has, t).Tokens, -deepestDebt)
-			if !yield(key, tb.State{Tokens: tokens, At: at, Tier: tierOf(m.owner)}) {
+			tokens := max(m.level(has, t, 0).Tokens, -deepestDebt)
+			s := tb.State{Tokens: tokens, At: at, Tier: tierOf(m.owner)}
+			if has.until > 0 {
+				s.Held = at.Add(time.Duration(min(has.until-t, math.MaxInt64)))
+			}
+			if !yield(key, s) {
 				return
 			}
 		}
@@ -52,12 +58,13 @@ func (l *Limiter[K]) byStamp() []*cell {
 // nothing, if a state or a key is invalid, or if more buckets are not full than the table can hold.
 func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 	type entry struct {
-		key   K
-		state tb.State
+		key       K
+		state     tb.State
+		at, until uint64
 	}
 	var all []entry
 	notFull := make(map[K]struct{})
-	t, _ := l.clock.readWall()
+	t, wall := l.clock.readWall()
 	for key, s := range states {
 		if err := s.Validate(); err != nil {
 			return fmt.Errorf("the state of key %v: %w", key, err)
@@ -71,8 +78,9 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 			}
 		}
 		m := l.restoredAt(key, s).layoutOf(nil)
-		if b := m.restored(s, l.clock.instant(s.At), t); b.missing(m.supply.at(t)) > 0 {
-			all = append(all, entry{key, s})
+		at, until := l.clock.ofState(s, t, wall)
+		if b := m.restored(s, at, until, t); b.missing(m.supply.at(t)) > 0 {
+			all = append(all, entry{key, s, at, until})
 			notFull[key] = struct{}{}
 		}
 	}
@@ -83,9 +91,22 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 		}
 	}
 	for _, e := range all {
-		l.restore(t, e.key, e.state)
+		l.restore(t, e.key, e.state, e.at, e.until)
 	}
 	return nil
+}
+
+// ofState returns the instant at which a bucket had its state, and the instant until which it is
+// held at t, or 0. wall is t by the wall clock. If that was set back, a hold is no longer than it
+// was.
+func (c *clock) ofState(s tb.State, t uint64, wall time.Time) (at, until uint64) {
+	if s.Held.IsZero() {
+		return c.instant(s.At), 0
+	}
+	if left := min(s.Held.Sub(s.At), s.Held.Sub(wall)); left > 0 {
+		until = t + min(uint64(left), endOf(c.firstInstant)-t)
+	}
+	return c.instant(s.Held), until
 }
 
 // restoredAt returns the place of a key that gets the state s.
@@ -96,27 +117,37 @@ func (l *Limiter[K]) restoredAt(key K, s tb.State) place[K] {
 	return place[K]{l, key, s.Tier, true}
 }
 
-// restore gives key's bucket a state at t, unless it has fewer tokens.
-func (l *Limiter[K]) restore(t uint64, key K, state tb.State) {
-	p, at := l.restoredAt(key, state), l.clock.instant(state.At)
+// restore gives key's bucket a state at t, unless it has fewer tokens. Of two holds the later one
+// remains.
+func (l *Limiter[K]) restore(t uint64, key K, state tb.State, at, until uint64) {
+	p := l.restoredAt(key, state)
 	for {
 		_, found := visit(p, p.load(), t, func(m *layout, c *cell, has balance) (balance, bool) {
-			b, now := m.restored(state, at, t), m.supply.at(t)
-			if has.missing(now) >= b.missing(now) {
+			b, next, now := m.restored(state, at, until, t), has, m.supply.at(t)
+			if b.until > has.until {
+				next = m.hold(has, b.until)
+			}
+			if next.missing(now) < b.missing(now) {
+				b.until = next.until
+				next = b
+			}
+			if next == has {
 				return has, false
 			}
 			c.seal() // so that Cancel of an earlier grant gives nothing back
-			return b, true
+			return next, true
 		})
 		if found {
 			return
 		}
 		m := p.layoutOf(nil)
-		b := m.restored(state, at, t)
-		if b.deficit > m.capacity && l.limits.owe(m, b.missing(m.supply.at(t))) {
+		b := m.restored(state, at, until, t)
+		debtFrom := m.supply.at(b.debtFrom(t))
+		if b.deficit > m.capacity && l.limits.owe(m, b.missing(debtFrom)) {
 			continue
 		}
-		_, _, result := l.table.Insert(key, t, 0, m.owner, func(c *cell) uint64 {
+		owner, _, _ := m.cellOf(b, t)
+		_, _, result := l.table.Insert(key, t, 0, owner, func(c *cell) uint64 {
 			c.first(m, b, t)
 			return m.fullAt(b)
 		})

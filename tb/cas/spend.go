@@ -27,6 +27,8 @@ type request struct {
 	tokens   float64
 	estimate float64       // of a call that settles: the tokens that were charged before
 	within   time.Duration // of a call that waits: the longest delay
+	keep     float64       // the tokens that must be left, 0 if the call may wait
+	until    uint64        // the instant until which Hold, which asks for nothing, holds the bucket
 }
 
 // partial reports whether the call takes a part of its tokens if it cannot have all of them.
@@ -78,28 +80,37 @@ func (r *request) decide(m *layout, b balance, t uint64) (balance, result) {
 	now := m.supply.at(t)
 	b = b.refilled(now)
 	o := result{layout: m, charged: r.cost(m)}
-	if r.partial() {
-		most := m.capacity + r.debt(m)
-		o.charged = min(o.charged, most-min(most, b.missing(now)))
+	if r.until > 0 {
+		o.Allowed = r.until > max(t, m.begin, b.until)
+		return m.hold(b, r.until), o
 	}
-	after := balance{b.time, b.deficit + o.charged}
+	debtFrom := now
+	if r.partial() {
+		debtFrom = m.supply.at(b.debtFrom(t))
+		most := m.capacity + r.debt(m)
+		o.charged = min(o.charged, most-min(most, b.missing(debtFrom)))
+	}
+	after, keep := balance{b.time, b.deficit + o.charged, b.until}, m.unitsOf(r.keep)
 	longest := r.longest()
 	switch {
-	case after.deficit <= m.capacity:
-		o.Decision = m.grant(after.deficit)
+	case after.deficit+keep <= m.capacity:
+		o.Decision = m.grant(after.deficit + keep)
 		return after, o
 	case longest <= 0 || o.charged > m.capacity && !r.partial():
-		o.Decision = m.refusal(after, t, o.charged)
+		after.deficit += keep
+		if o.Decision = m.refusal(after, t, o.charged); o.charged+keep > m.capacity {
+			o.RetryAfter = tb.Never
+		}
 		o.delay = o.RetryAfter
 		return b, o
 	}
 	slot := after.slot(m)
 	o.delay = m.waitFor(slot, t)
-	tooDeep := slot.after(now) > r.debt(m)
+	tooDeep := slot.after(debtFrom) > r.debt(m)
 	switch {
 	case !tooDeep && o.delay <= longest && o.delay < tb.Never:
 		o.Decision = m.grant(m.capacity)
-		return balance{slot.minus(1), m.capacity + 1}, o
+		return balance{slot.minus(1), m.capacity + 1, b.until}, o
 	case r.partial(): // the clock ends before the slot, or the debt is already deeper
 		o.Decision, o.charged = m.grant(min(b.deficit, m.capacity)), 0
 		return b, o
@@ -122,9 +133,9 @@ type home interface {
 	// layoutOf returns the layout of a bucket whose cell is c, or that has none. It is the layout of c
 	// or a later one.
 	layoutOf(c *cell) *layout
-	// replace installs a cell with the given base and word in place of old. It returns nil if
+	// replace installs a cell with the given owner, base and word in place of old. It returns nil if
 	// another goroutine has replaced or evicted old.
-	replace(old *cell, m *layout, base, word uint64) *cell
+	replace(old *cell, owner, base, word uint64) *cell
 	// insert decides a call on a full bucket, and installs its first cell. done is false if
 	// another goroutine has installed one.
 	insert(m *layout, t uint64, want request) (o result, done bool, err error)
@@ -180,23 +191,24 @@ func visit[H home](
 		has := h.shared().view(m, c, word, t)
 		next, ok := choose(m, c, has)
 		if !ok {
-			// Another layout than the cell's may be later than the word.
-			if m.owns(c) || h.load() == c && c.word.Load() == word {
+			// Another layout than the cell's may be later than the word. The word of a hold is of no
+			// layout, and its cell is the bucket's until it is sealed.
+			if m.owns(c) || c.isHeld() && !isSealed(word) || h.load() == c && c.word.Load() == word {
 				return r, true
 			}
 			continue
 		}
 		if next.deficit > m.capacity {
-			if debt := next.slot(m).after(m.supply.at(t)); h.shared().owe(m, debt) {
+			if debt := next.slot(m).after(m.supply.at(next.debtFrom(t))); h.shared().owe(m, debt) {
 				continue // m may be forgotten: the next turn loads the layout again
 			}
 		}
 		switch {
 		case isSealed(word):
-			if r, ok = succeed(h, m, c, t, has, next); ok {
+			if r, ok = succeed(h, m, c, word, t, has, next); ok {
 				return r, true
 			}
-		case m.owns(c) && m.holds(c.base, next):
+		case m.owns(c) && next.until == 0 && m.holds(c.base, next):
 			r = receipt{c, word, m.wordOf(c.base, next)}
 			if c.word.CompareAndSwap(word, r.after) {
 				return r, true
@@ -212,10 +224,21 @@ func visit[H home](
 // next. The replacement is the grant: DESIGN.md §8 has the reason. done is false if another
 // goroutine has replaced or evicted c.
 func succeed[H home](
-	h H, m *layout, c *cell, t uint64, before, next balance,
+	h H, m *layout, c *cell, word, t uint64, before, next balance,
 ) (r receipt, done bool) {
-	base, r := m.successor(before, next, t)
-	r.cell = h.replace(c, m, base, r.after)
+	owner, base := m.owner, uint64(0)
+	if next.until == 0 {
+		base, r = m.successor(before, next, t)
+	} else {
+		owner, base, r.after = m.heldCell(next)
+		if before.until == next.until { // both words are of one hold
+			r.before = word &^ sealBit
+		}
+		if before == next { // it enters a tier, which rounds no debt
+			r.after = r.before
+		}
+	}
+	r.cell = h.replace(c, owner, base, r.after)
 	return r, r.cell != nil
 }
 
@@ -247,33 +270,32 @@ func peek[H home](h H, t uint64, want request) (tb.Decision, *cell, error) {
 	if err != nil {
 		return tb.Decision{}, nil, err
 	}
-	switch units := want.cost(m); {
-	case c != nil:
-		_, o := want.decide(m, has, t)
-		return o.Decision, c, nil
-	case refused > 0 && units <= m.capacity:
-		return tb.Decision{RetryAfter: refused}, nil, nil
-	default:
-		return m.fullDecision(units), nil, nil
+	if c == nil {
+		has = balance{time: m.supply.at(t)}
 	}
+	_, o := want.decide(m, has, t)
+	if c == nil && refused > 0 && o.Allowed {
+		return tb.Decision{RetryAfter: refused}, nil, nil
+	}
+	return o.Decision, c, nil
 }
 
-// level returns how full the bucket is at t.
-func level[H home](h H, t uint64) (tb.Level, error) {
+// level returns how full the bucket is at t, less the tokens that a charge keeps.
+func level[H home](h H, t uint64, keep float64) (tb.Level, error) {
 	if c := h.load(); c != nil {
 		m := h.layoutOf(c)
 		if word := c.word.Load(); !isSealed(word) && m.owns(c) {
-			return m.level(m.balanceOf(c.base, word), t), nil
+			return m.level(m.balanceOf(c.base, word), t, m.unitsOf(keep)), nil
 		}
 	}
 	c, m, has, refused, err := look(h, t)
 	switch {
 	case err != nil:
 		return tb.Level{}, err
-	case c != nil:
-		return m.level(has, t), nil
-	case refused > 0:
+	case c == nil && refused > 0:
 		return tb.Level{NextToken: refused, Full: refused}, nil
+	case c == nil:
+		has = balance{time: m.supply.at(t)}
 	}
-	return tb.Level{Tokens: float64(m.tokens)}, nil
+	return m.level(has, t, m.unitsOf(keep)), nil
 }

@@ -173,6 +173,20 @@ func (c *clock) readWall() (t uint64, wall time.Time) {
 	return c.instant(wall), wall.Round(0)
 }
 
+// until reads the clock, and returns the reading and the instant at which it will show a time, at
+// most end. If the time has no monotonic reading, as one of a header, it is as far from now as the
+// wall clock says.
+func (c *clock) until(then time.Time, end uint64) (t, until uint64) {
+	now := time.Now
+	if c.now != nil {
+		now = c.now
+	}
+	read := now()
+	t = c.instant(read)
+	left := uint64(max(0, then.Sub(read)))
+	return t, t + min(left, end-t)
+}
+
 // instant returns the instant of the reading t.
 func (c *clock) instant(t time.Time) uint64 {
 	start := &c.start

@@ -1,0 +1,82 @@
+package cas
+
+import "sort"
+
+// A held bucket has a cell without a layout: no fast path takes it for its own, so a hold costs a
+// hit nothing. The cell has the instant at which the hold ends, and the debt behind it in
+// millionths of a token. Neither depends on a limit, so changes of the limit need no care, and eras
+// are forgotten as ever. Its base is half of the instant. Its word has the debt and, as the lowest
+// bit, the other half. Only Cancel changes the word in place: other changes replace the cell.
+//
+// A bucket is held for a call at t under a layout m if its hold ends after both t and m.begin.
+// Otherwise its cell is one of an era that has ended: empty, or in debt, at the end of the hold.
+
+// heldBit is set in the owner of the cell of a held bucket. The tier is below it.
+const heldBit = uint64(1) << 63
+
+// isHeld reports whether c is the cell of a bucket that was held when it was made.
+func (c *cell) isHeld() bool { return c.owner()&heldBit != 0 }
+
+// hold returns the instant at which the hold of c ends, and the debt then.
+func (c *cell) hold(word uint64) (until uint64, micros int64) {
+	return c.base<<1 | word&1, int64(word &^ sealBit >> 1)
+}
+
+// heldCell returns the owner, the base and the word of a cell for b, which is held.
+func (m *layout) heldCell(b balance) (owner, base, word uint64) {
+	word = b.until & 1
+	if b.deficit > m.capacity {
+		debt := b.slot(m).after(m.supply.at(b.until))
+		word |= m.micros(min(debt, deepestDebt*m.scale)) << 1
+	}
+	return heldBit | m.owner&(1<<tierBits-1), b.until >> 1, word
+}
+
+// afterHold returns the balance in m at the end of a hold, which is after m.begin.
+func (m *layout) afterHold(until uint64, micros int64) balance {
+	return m.balanceWith(-micros, m.supply.at(until))
+}
+
+// eraAt returns the index of the era in which an instant before m.begin was, or -1 if it is
+// forgotten.
+func (m *layout) eraAt(t uint64) int {
+	return sort.Search(len(m.eras), func(i int) bool { return m.eras[i].begin >= t }) - 1
+}
+
+// viewHeld is view for the cell of a hold.
+func (s *limits) viewHeld(m *layout, c *cell, word, t uint64) balance {
+	until, micros := c.hold(word)
+	if until > max(t, m.begin) {
+		b := m.afterHold(until, micros)
+		b.until = until
+		return b
+	}
+	if c.tier() == tierOf(m.owner) {
+		return m.balanceSince(c, word)
+	}
+	own := s.of(c).Load()
+	return m.inherit(own, own.balanceSince(c, word), max(t, until))
+}
+
+// hold returns b, held until an instant. If the own time of b is a later reading, the hold ends at
+// its last instant, because b has had the supply until then.
+func (m *layout) hold(b balance, until uint64) balance {
+	end := m.supply.at(until)
+	switch {
+	case b.deficit > m.capacity && end.before(b.slot(m)):
+		b.until = until
+		return b
+	case b.deficit <= m.capacity && end.before(b.time):
+		if next, ok := m.supply.timeOf(b.time.plus(1)); !ok || next > m.end {
+			until = m.end
+		} else {
+			until = next - 1
+		}
+		end = m.supply.at(until)
+	}
+	return balance{end, m.capacity, until}
+}
+
+// debtFrom returns the instant from which the debt of a bucket counts for a call at t. The time of
+// a hold is none.
+func (b balance) debtFrom(t uint64) uint64 { return max(t, b.until) }
