@@ -52,15 +52,61 @@ func (l *Limiter) Charge(key string, cost float64) (tb.StoreCharge, error) {
 
 // MayWait lets the charge put the bucket into debt, as Wait does, if the tokens can be used within
 // the given time from Take, of which whole microseconds count. With a negative time it is inert
-// from then on.
+// from then on, and also if it keeps tokens or holds the bucket.
 func (c *Charge) MayWait(within time.Duration) {
 	switch {
+	case within < 0:
+		c.fail(&tb.ConfigError{Field: "within", Value: within, Range: "0 or more"})
+	case within > 0 && c.item.kind == kindKeep:
+		c.fail(&tb.ConfigError{Field: "within", Value: within, Range: "0 after Keep or HoldOnRefusal"})
 	case within > 0:
 		c.item = reservation(c.item.units, deepest, within)
-	case within == 0:
+	case c.item.kind == kindReserve:
 		c.item = item{units: c.item.units}
-	case c.err == nil:
-		c.err = &tb.ConfigError{Field: "within", Value: within, Range: "0 or more"}
+	}
+}
+
+// Keep lets the charge take tokens only if a number of tokens is left, rounded up as the cost. No
+// lease pays such a charge. It is inert from then on if the number is negative, NaN or infinite, or
+// if the charge may wait.
+func (c *Charge) Keep(tokens float64) {
+	if !(tokens >= 0) || math.IsInf(tokens, 1) { // NaN is not at least 0
+		c.fail(tb.ErrInvalidCost)
+		return
+	}
+	c.guard("keep", tokens, c.layout.unitsOf(tokens), c.item.hold)
+}
+
+// HoldOnRefusal lets a refused Take hold the bucket for a time, in whole microseconds, by the same
+// command. In TakeAll, each charge whose own bucket lacks the tokens holds it, if its command is
+// sent. A bucket that is held, a cost that can never be granted, and a failure policy hold nothing.
+// No lease pays such a charge. It is inert from then on if the time is negative, or if the charge
+// may wait.
+func (c *Charge) HoldOnRefusal(d time.Duration) {
+	if d < 0 {
+		c.fail(&tb.ConfigError{Field: "hold", Value: d, Range: "0 or more"})
+		return
+	}
+	c.guard("hold", d, c.item.keep, uint64(d.Microseconds()))
+}
+
+// guard sets what is left, and how long a refusal holds. value is the argument of the call.
+func (c *Charge) guard(field string, value any, keep, hold uint64) {
+	switch {
+	case c.item.kind != kindReserve:
+		c.item = item{units: c.item.units, keep: keep, hold: hold}
+		if keep > 0 || hold > 0 {
+			c.item.kind = kindKeep
+		}
+	case keep > 0 || hold > 0:
+		c.fail(&tb.ConfigError{Field: field, Value: value, Range: "0 after MayWait"})
+	}
+}
+
+// fail makes the charge inert, unless it is.
+func (c *Charge) fail(err error) {
+	if c.err == nil {
+		c.err = err
 	}
 }
 
@@ -90,7 +136,7 @@ func (c *Charge) Peek(time.Time) (tb.Decision, error) {
 	c.last.after, c.last.Failure = now, nil
 	if errors.As(err, &c.last.Failure) && c.limiter.policy != Fail {
 		cause := c.last.Failure.Cause
-		return c.limiter.fallback(ctx, c.layout, c.key, c.item.units, cause, true), nil
+		return c.limiter.fallback(c.layout, c.key, &c.item, cause, true), nil
 	}
 	if err != nil {
 		return tb.Decision{}, err
@@ -152,7 +198,7 @@ func (c *Charge) Level(time.Time) (tb.Level, error) {
 		}
 		c.last.after = now
 	}
-	return c.layout.level(&c.last.after), nil
+	return c.layout.level(&c.last.after, c.item.keep), nil
 }
 
 func (c *Charge) take(ctx context.Context) (tb.Decision, error) {

@@ -52,6 +52,9 @@ func TestContract(t *testing.T) {
 		"ChangesFollowTheIdealBucket":       full,
 		"SetLimitKeepsDebt":                 phase,
 		"SettleAfterSetLimit":               phase,
+		"SetLimitAfterAHold":                phase,
+		"HoldsMerge":                        "the script has no instant after the year 2255",
+		"KeepAndSetLimit":                   "a charge has the limit of when it was made",
 		"ManyChangesOfTheRateLoseNothing":   first,
 		"SetLimitAndLateReadings":           first,
 	})
@@ -59,7 +62,10 @@ func TestContract(t *testing.T) {
 
 // slowed is a limiter in slow motion: a nanosecond of the suite is a microsecond of the server. So
 // the suite finds the exact nanosecond of a RetryAfter, although the server's clock has µs.
-type slowed struct{ *Limiter }
+type slowed struct {
+	*Limiter
+	now func() time.Time // of the suite
+}
 
 // slowness is the µs in a nanosecond.
 const slowness = int64(time.Microsecond)
@@ -90,7 +96,7 @@ func (s *simulator) newSlowed(limit tb.Limit, opts ...tb.Option) (tb.Limiter, er
 	if err != nil {
 		return nil, err
 	}
-	return slowed{l}, nil
+	return slowed{l, o.Now}, nil
 }
 
 // slowClock returns the clock in slow motion. Its first reading is a whole number of periods after
@@ -169,13 +175,28 @@ func (l slowed) Reset(key string) {
 	}
 }
 
+// Hold sends a hold for a time that does not shrink meanwhile.
+func (l slowed) Hold(ctx context.Context, key string, until time.Time) error {
+	left := until.Sub(l.now())
+	if left <= 0 {
+		return nil
+	}
+	_, err := l.call(ctx, l.layout.Load(), key, item{kind: kindHold, hold: uint64(left)})
+	return err
+}
+
 // Charge returns a charge whose waits are as in the suite.
 func (l slowed) Charge(key string, cost float64) (tb.Charge, error) {
 	c, err := l.Limiter.Charge(key, cost)
-	return slowedCharge{c}, err
+	return slowedCharge{c, c.(*Charge)}, err
 }
 
-type slowedCharge struct{ tb.Charge }
+type slowedCharge struct {
+	tb.Charge
+	keeper interface{ Keep(tokens float64) }
+}
+
+func (c slowedCharge) Keep(tokens float64) { c.keeper.Keep(tokens) }
 
 func (c slowedCharge) Peek(t time.Time) (tb.Decision, error) {
 	return normalDecision(c.Charge.Peek(t))

@@ -12,7 +12,7 @@ import (
 // found returns a bucket at now, from its bytes in a reply.
 func (m *layout) found(b []byte, now uint64) state {
 	s := state{time: uint56(b[1:]), deficit: uint64(binary.BigEndian.Uint32(b[8:]))}
-	s.was, s.lacked, s.change = s.time, s.deficit, uint56(b[12:])
+	s.was, s.lacked, s.change, s.held = s.time, s.deficit, uint56(b[12:]), b[0] == 1
 	return m.at(s, now)
 }
 
@@ -26,16 +26,22 @@ type effect struct {
 // apply does to the state what the script does for an item that is in time.
 func (m *layout) apply(s *state, it *item) (o effect) {
 	switch it.kind {
-	case kindTake, kindReserve:
+	case kindTake, kindReserve, kindKeep:
 		o.units = it.units
 	case kindCharge:
-		full := min(s.deficit+m.ahead(s), 2*m.capacity)
-		o.units = min(it.units, 2*m.capacity-full)
+		full := s.deficit
+		if !s.held {
+			full += m.ahead(s)
+		}
+		o.units = min(it.units, 2*m.capacity-min(full, 2*m.capacity))
 	case kindGiveBack:
 		if s.lacked > m.capacity && min(s.lacked, s.deficit) <= m.capacity+it.units {
 			s.was, s.lacked = s.time, s.deficit
 		}
 		o.units = min(it.units, s.lacked)
+		if s.held { // pays the debt behind the hold
+			o.units = min(it.units, s.lacked-m.capacity)
+		}
 		s.lacked -= o.units
 		s.deficit -= min(s.deficit, o.units)
 		return o
@@ -44,15 +50,22 @@ func (m *layout) apply(s *state, it *item) (o effect) {
 	case kindReset:
 		*s = state{time: s.now, now: s.now, was: s.now}
 		return o
+	case kindHold:
+		m.hold(s, it.hold)
+		return o
 	default:
 		return o
 	}
-	if s.deficit+o.units <= m.capacity {
+	need := o.units + it.keep
+	if s.deficit+need <= m.capacity {
 		s.charge(o.units)
-		o.Decision = tb.Decision{Allowed: true, Remaining: m.remaining(s)}
+		o.Decision = tb.Decision{Allowed: true, Remaining: m.remaining(s, it.keep)}
 		return o
 	}
-	o.Decision = tb.Decision{RetryAfter: m.retry(s, o.units), Remaining: m.remaining(s)}
+	if need <= m.capacity && !s.held {
+		m.hold(s, it.hold)
+	}
+	o.Decision = tb.Decision{RetryAfter: m.retry(s, need), Remaining: m.remaining(s, it.keep)}
 	o.delay = o.RetryAfter
 	if it.kind == kindCharge {
 		o.delay = m.wait(s, s.deficit+o.units-m.capacity)
@@ -75,10 +88,23 @@ func (s *state) charge(units uint64) {
 	s.was, s.lacked = s.time, s.deficit
 }
 
+// hold holds the bucket for a time from now in µs. Of two holds the later one counts, and a debt is
+// behind it.
+func (m *layout) hold(s *state, us uint64) {
+	until := max(s.time, min(s.now+us, lastInstant))
+	if us == 0 || until <= s.now || s.held && until <= s.time {
+		return
+	}
+	debt := max(s.deficit, m.capacity) - m.capacity
+	debt -= min(debt, m.supplied(s.time, until-s.time))
+	s.time, s.deficit, s.change, s.held = until, m.capacity+debt, max(s.now, s.change+1), true
+	s.charge(0)
+}
+
 // undo gives back what the script does for an undo, and returns the units.
 func (m *layout) undo(s *state, it *item) (units uint64) {
 	b := &it.before
-	if s.change != b.change {
+	if s.change != b.change || s.held && s.was != b.time {
 		return 0
 	}
 	if s.lacked > m.capacity {
@@ -87,7 +113,7 @@ func (m *layout) undo(s *state, it *item) (units uint64) {
 			return 0 // a later reservation keeps its slot
 		}
 		units, s.was, s.lacked = it.units, b.was, b.lacked
-	} else if s.was >= b.time { // otherwise the clock was set back
+	} else if s.was >= b.time && !s.held { // otherwise the clock was set back, or the tokens are lost
 		owed := max(b.deficit+it.units, m.capacity) - m.capacity
 		since := m.supplied(b.time, s.was-b.time) // the bucket may have been full
 		units = min(it.units-min(it.units, max(since, owed)-owed), s.lacked)
@@ -103,16 +129,20 @@ func (m *layout) waits(s *state, it *item, o *effect) bool {
 		return false
 	}
 	o.RetryAfter = 0
-	if debt := s.deficit + it.units - m.capacity + m.ahead(s); debt > it.debt {
+	debt, most := s.deficit+it.units-m.capacity+m.ahead(s), it.debt
+	if s.held && most > m.capacity { // a Wait counts from the end of the hold
+		most += m.ahead(s)
+	}
+	if debt > most {
 		o.RetryAfter = m.wait(&state{time: s.now, now: s.now}, debt-it.debt)
 	}
 	o.RetryAfter = max(o.RetryAfter, o.delay-it.within)
 	return o.RetryAfter == 0
 }
 
-// remaining returns the whole tokens in the bucket.
-func (m *layout) remaining(s *state) int {
-	return int((m.capacity - min(m.capacity, s.deficit)) / m.scale)
+// remaining returns the whole tokens in the bucket beyond those that are kept.
+func (m *layout) remaining(s *state, keep uint64) int {
+	return int((m.capacity - min(m.capacity, s.deficit+keep)) / m.scale)
 }
 
 // pay takes cost from the state if it can, and reports whether it did.
@@ -133,14 +163,14 @@ func (m *layout) retry(s *state, cost uint64) time.Duration {
 }
 
 // at returns the state at the time now, in µs, if no tokens are taken in between. In debt only the
-// deficit counts, so it goes back in time, too.
+// deficit counts, so it goes back in time, too, unless the bucket is held.
 func (m *layout) at(s state, now uint64) state {
 	s.now = now
 	switch {
-	case now > s.time:
+	case now >= s.time:
 		s.deficit -= min(s.deficit, m.supplied(s.time, now-s.time))
-		s.time = now
-	case s.deficit > m.capacity:
+		s.time, s.held = now, false
+	case s.deficit > m.capacity && !s.held:
 		s.deficit += m.ahead(&s)
 		s.time = now
 	}
@@ -163,19 +193,20 @@ func (m *layout) supplied(t, e uint64) uint64 {
 	return min(units, 1<<rateBits)
 }
 
-// level returns how full the bucket is.
-func (m *layout) level(s *state) tb.Level {
-	if s.deficit > m.capacity {
-		debt := s.deficit - m.capacity
-		return tb.Level{
-			Tokens: -m.tokens(debt), NextToken: m.wait(s, debt+m.scale), Full: m.wait(s, s.deficit),
-		}
+// level returns how full the bucket is for a call that keeps a number of units.
+func (m *layout) level(s *state, keep uint64) tb.Level {
+	units := m.capacity - min(m.capacity, s.deficit)
+	usable := units - min(units, keep)
+	l := tb.Level{Tokens: m.tokens(usable)}
+	if s.deficit == 0 {
+		return l
 	}
-	units := m.capacity - s.deficit
-	l := tb.Level{Tokens: m.tokens(units)}
-	if s.deficit > 0 {
-		l.NextToken = m.wait(s, m.scale-units%m.scale)
-		l.Full = m.wait(s, s.deficit)
+	l.NextToken, l.Full = tb.Never, m.wait(s, s.deficit)
+	if next := keep + (usable/m.scale+1)*m.scale; next <= m.capacity {
+		l.NextToken = m.wait(s, s.deficit+next-m.capacity)
+	}
+	if s.deficit > m.capacity && keep == 0 {
+		l.Tokens = -m.tokens(s.deficit - m.capacity)
 	}
 	return l
 }

@@ -132,7 +132,7 @@ func TestEmptyBucketHasNoSign(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newState(noon, m.capacity, noon)
-	if v := m.level(&s); math.Signbit(v.Tokens) || v.Tokens != 0 || v.NextToken != time.Second {
+	if v := m.level(&s, 0); math.Signbit(v.Tokens) || v.Tokens != 0 || v.NextToken != time.Second {
 		t.Errorf("%+v", v)
 	}
 }

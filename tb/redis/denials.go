@@ -70,14 +70,16 @@ func (d *denials) holds(key string, v *denial, local int64) bool {
 // denied returns the bucket of key now, if it is known that it cannot pay for an item that may not
 // wait. Its time is the server's time at the last reply, plus the local time since.
 func (l *shared) denied(m *layout, key string, it *item) (s state, ok bool) {
-	if l.denial == 0 || it.kind != kindTake || it.units > m.capacity {
+	need := it.needs()
+	if l.denial == 0 || it.kind != kindTake && it.kind != kindKeep || need > m.capacity {
 		return s, false
 	}
 	v, local := l.denials.Load(key), l.local()
 	if !l.denials.holds(key, v, local) || v.layout != m.id {
 		return s, false
 	}
-	if s = m.at(v.state, v.latest(local)); m.pay(&s, it.units) {
+	s = m.at(v.state, v.latest(local))
+	if m.pay(&s, need) || it.hold > 0 && !s.held { // the server would hold it
 		return s, false
 	}
 	return m.at(v.state, v.now+uint64(max(0, local-v.received))), true

@@ -12,9 +12,6 @@ import (
 
 var decisions = flag.Int("decisions", 60_000, "decisions that are compared with tb/mutex")
 
-// lastInstant is the end of the script's exact times, in µs: the year 2255.
-const lastInstant = 1<<53 - 1
-
 // TestDecidesAsMutex runs random programs on the script and on tb/mutex: grants, refusals,
 // reservations, settled and undone costs, and changes of the limit. All results and levels must be
 // the same bit for bit.
@@ -42,7 +39,7 @@ func TestDecidesAsMutex(t *testing.T) {
 	t.Logf("%+v", sum)
 	for _, n := range []int{
 		sum.granted, sum.refused, sum.waiting, sum.tooDeep, sum.settled, sum.undone, sum.converted,
-		sum.convertedInDebt, sum.late,
+		sum.convertedInDebt, sum.late, sum.kept, sum.held, sum.waitingHeld, sum.convertedHeld,
 	} {
 		if n < sum.steps/1000 {
 			t.Errorf("some kind of decision is rare")
@@ -53,7 +50,7 @@ func TestDecidesAsMutex(t *testing.T) {
 // tally counts what the programs have reached.
 type tally struct {
 	programs, steps, granted, refused, never, waiting, tooDeep, settled, undone int
-	converted, convertedInDebt, late                                            int
+	converted, convertedInDebt, late, kept, held, waitingHeld, convertedHeld    int
 }
 
 // item returns what the step does, from the results of the steps before.
@@ -65,6 +62,10 @@ func (p *program) item(i int) item {
 		return item{units: m.unitsOf(st.tokens)}
 	case kindReserve:
 		return reservation(m.unitsOf(st.tokens), deepest, st.within)
+	case kindKeep:
+		return item{kind: kindKeep, units: m.unitsOf(st.tokens), keep: m.unitsOf(st.keep)}
+	case kindHold:
+		return item{kind: kindHold, hold: st.hold}
 	case kindGiveBack:
 		return m.settlement(p.steps[st.of].tokens, st.tokens)
 	case kindUndo:
@@ -127,7 +128,10 @@ func (p *program) check(i int, it item, r reply, sum *tally) error {
 	}
 	res := result{before: m.found(found, r.now)}
 	after := res.before
-	if got := m.level(&after); got != st.before && st.kind != kindUndo {
+	if res.before.held {
+		sum.held++
+	}
+	if got := m.level(&after, 0); got != st.before && st.kind != kindUndo {
 		return fmt.Errorf("level %+v, tb/mutex has %+v", got, st.before)
 	}
 	if after.time > after.now {
@@ -138,19 +142,26 @@ func (p *program) check(i int, it item, r reply, sum *tally) error {
 		if after.deficit > m.capacity {
 			sum.convertedInDebt++
 		}
+		if after.held {
+			sum.convertedHeld++
+		}
 	}
 	o := m.apply(&after, &it)
 	res.Decision, res.delay = o.Decision, o.delay
 	p.results = append(p.results, res)
 	sum.steps++
 	switch st.kind {
-	case kindTake, kindReserve:
+	case kindTake, kindReserve, kindKeep:
 		if o.Decision != st.want || o.Allowed && o.delay != st.delay {
 			return fmt.Errorf("%+v, tb/mutex has %+v and delay %v", o, st.want, st.delay)
 		}
 		switch {
+		case o.delay > 0 && o.Allowed && res.before.held:
+			sum.waitingHeld++
 		case o.delay > 0 && o.Allowed:
 			sum.waiting++
+		case st.kind == kindKeep:
+			sum.kept++
 		case o.Allowed:
 			sum.granted++
 		case o.RetryAfter == tb.Never:
@@ -165,7 +176,7 @@ func (p *program) check(i int, it item, r reply, sum *tally) error {
 	case kindUndo:
 		sum.undone++
 	}
-	if got := m.level(&after); st.kind != kindUndo && st.kind != kindLook && got != st.after {
+	if got := m.level(&after, 0); st.kind != kindUndo && st.kind != kindLook && got != st.after {
 		return fmt.Errorf("level after %+v, tb/mutex has %+v", got, st.after)
 	}
 	return nil

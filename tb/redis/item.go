@@ -21,6 +21,8 @@ const (
 	kindCharge               // takes units, or as many as a debt of one capacity allows
 	kindUndo                 // gives back units that were taken before
 	kindReset                // makes the bucket full
+	kindKeep                 // takes units if others are left, and a refusal may hold the bucket
+	kindHold                 // holds the bucket
 )
 
 const (
@@ -44,7 +46,15 @@ type item struct {
 	// Of an undo: the bucket before the grant. It has no effect if the bucket has been converted to
 	// another limit since.
 	before state
+
+	// Of kindKeep: the units that are left, and for how many µs a refusal holds, 0 if it does not. Of
+	// kindHold: until which local time in µs it holds, and how long that is when it is sent.
+	keep, hold uint64
+	until      int64
 }
+
+// needs returns the units that the bucket must have.
+func (it *item) needs() uint64 { return it.units + it.keep }
 
 // undoOf returns the item that undoes a grant of units.
 func undoOf(before state, units uint64) item {
@@ -87,6 +97,9 @@ func appendItem(b []byte, it *item, deadline uint64) []byte {
 		b = appendUint(b, it.before.deficit, 4)
 		b = appendUint(b, it.before.was, 7)
 		b = appendUint(b, it.before.lacked, 4)
+	case kindKeep, kindHold:
+		b = appendUint(b, it.keep, 4)
+		b = appendUint(b, it.hold, 7)
 	}
 	return b
 }
@@ -100,7 +113,8 @@ type state struct {
 	time    uint64 // the bucket's own time, at most now unless a clock was set back
 	deficit uint64 // in units, above the capacity in debt
 	now     uint64 // the clock that decided
-	change  uint64 // the number of the last conversion to another limit, or 0
+	change  uint64 // the number of the last conversion to another limit or hold, or 0
+	held    bool   // until its own time, at which it lacks the deficit
 
 	// The bucket as it is stored: its own time, and the deficit then.
 	was, lacked uint64

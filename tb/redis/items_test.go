@@ -115,7 +115,7 @@ func (s *simulator) compareLedgers(all []*ledger, rng *rand.Rand) error {
 func (b *ledger) item(m *layout, rng *rand.Rand) item {
 	half := m.scale/2 + m.scale%2
 	amount := func() uint64 { return half * (1 + rng.Uint64N(4*m.capacity/m.scale)) }
-	switch k := kind(rng.IntN(int(kindReset) + 2)); k {
+	switch k := kind(rng.IntN(int(kindHold) + 2)); k {
 	case kindReserve:
 		debt, within := uint64(deepest), tb.Never
 		if rng.IntN(2) == 0 {
@@ -137,6 +137,14 @@ func (b *ledger) item(m *layout, rng *rand.Rand) item {
 		return item{kind: kindLook, units: amount()}
 	case kindGiveBack, kindCharge:
 		return item{kind: k, units: amount()}
+	case kindKeep:
+		keeps := item{kind: kindKeep, units: amount(), keep: amount() - half}
+		if rng.IntN(2) == 0 {
+			keeps.hold = rng.Uint64N(3_000_000)
+		}
+		return keeps
+	case kindHold:
+		return item{kind: kindHold, hold: 500_000 * rng.Uint64N(8)}
 	}
 	return item{units: amount()}
 }

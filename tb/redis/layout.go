@@ -17,6 +17,9 @@ const (
 
 	// deepest is the most debt of a bucket in units. The most for a call of Reserve is a capacity.
 	deepest = 1 << 31
+
+	// lastInstant is the end of the script's exact times, in µs: the year 2255.
+	lastInstant = 1<<53 - 1
 )
 
 // layout is a limit in the integers of the script. It is immutable.

@@ -64,7 +64,7 @@ func (c *claim) spend(m *layout, units uint64, now int64, r *result) bool {
 		if c.left.CompareAndSwap(left, left-units) {
 			r.By, r.after, r.from = ByLease, c.after, c
 			r.after.deficit -= left - units
-			r.Decision = tb.Decision{Allowed: true, Remaining: m.remaining(&r.after)}
+			r.Decision = tb.Decision{Allowed: true, Remaining: m.remaining(&r.after, 0)}
 			return true
 		}
 	}

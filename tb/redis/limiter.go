@@ -159,7 +159,7 @@ func (l *Limiter) Level(ctx context.Context, key string) (tb.Level, error) {
 	if err != nil {
 		return tb.Level{}, err
 	}
-	return m.level(&s), nil
+	return m.level(&s, 0), nil
 }
 
 // Reset fills key's bucket. In an interval that contains the reset, the key may be granted up to
@@ -171,6 +171,26 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 	}
 	_, err := l.call(ctx, l.layout.Load(), key, item{kind: kindReset})
 	l.leases.forget(key) // after the reset, because a command before it may bring a lease
+	return l.undecided(err)
+}
+
+// Hold grants nothing of key's bucket before a time: see tb. Calls of other processes that a lease
+// pays, and those under way, may be granted meanwhile: docs/redis.md has the times. Clients of a
+// version without Hold take a held bucket for a value that is not a bucket.
+//
+// The time is sent as a duration from now, rounded up to microseconds, and ends in the year 2255 at
+// the latest. The call has a deadline, as one that takes tokens. A Hold that returned an error may
+// still happen until then.
+func (l *Limiter) Hold(ctx context.Context, key string, until time.Time) error {
+	left := time.Until(until)
+	if left <= 0 {
+		return l.admit(ctx)
+	}
+	if l.share != nil {
+		_ = l.share.Hold(ctx, key, until)
+	}
+	it := item{kind: kindHold, until: l.local() + int64((left-1)/time.Microsecond) + 1}
+	_, err := l.call(ctx, l.layout.Load(), key, it)
 	return l.undecided(err)
 }
 
@@ -211,12 +231,10 @@ func (l *Limiter) decide(
 		err = l.serve(ctx, m, key, it, r)
 	}
 	if err != nil {
-		return l.degrade(ctx, m, key, it.units, err, r)
+		return l.degrade(ctx, m, key, it, err, r)
 	}
 	l.counts.decided(r.Outcome)
-	if r.Allowed {
-		l.warm(ctx, m, key, it.units)
-	}
+	l.warm(ctx, m, key, it.units, r)
 	return nil
 }
 
@@ -253,6 +271,6 @@ func (l *shared) look(ctx context.Context, m *layout, key string, it item) (stat
 	if s, ok := l.denied(m, key, &it); ok && l.admit(ctx) == nil {
 		return s, nil
 	}
-	s, err := l.call(ctx, m, key, item{kind: kindLook, units: it.units})
+	s, err := l.call(ctx, m, key, item{kind: kindLook, units: it.needs()})
 	return s, l.undecided(err)
 }

@@ -183,11 +183,11 @@ func (b *liveBucket) step(ctx context.Context, rng *rand.Rand, sum *liveTally) e
 		return err
 	}
 	after := b.level(b.tier)
-	if got := m.level(&s); got != before {
+	if got := m.level(&s, 0); got != before {
 		return fmt.Errorf("%+v at %d µs: level %+v, tb/mutex has %+v", m.limit, s.now, got, before)
 	}
 	m.apply(&s, &it)
-	if got := m.level(&s); got != after {
+	if got := m.level(&s, 0); got != after {
 		return fmt.Errorf("%+v at %d µs, %+v: level %+v, tb/mutex has %+v",
 			m.limit, s.now, it, got, after)
 	}
@@ -221,7 +221,7 @@ func (b *liveBucket) take(ctx context.Context, rng *rand.Rand, tier int, sum *li
 		b.tier, b.converted = tier, true
 		sum.converted.Add(1)
 	}
-	if got, want := m.level(&s), b.level(tier); got != want {
+	if got, want := m.level(&s, 0), b.level(tier); got != want {
 		return fmt.Errorf("%+v at %d µs: level %+v, tb/mutex has %+v", m.limit, s.now, got, want)
 	}
 	if s.deficit == 0 {

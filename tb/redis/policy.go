@@ -79,33 +79,37 @@ type Outcome struct {
 
 // degrade decides a call by the policy, if err is why the server did not.
 func (l *Limiter) degrade(
-	ctx context.Context, m *layout, key string, units uint64, err error, r *result,
+	ctx context.Context, m *layout, key string, it *item, err error, r *result,
 ) error {
 	var e *Error // not of r, which would be allocated
 	decides := errors.As(l.undecided(err), &e) && l.policy != Fail
 	if r.Failure = e; !decides { // or closed
 		return err
 	}
-	r.Decision, r.By = l.fallback(ctx, m, key, units, e.Cause, false), ByPolicy
+	r.Decision, r.By = l.fallback(m, key, it, e.Cause, false), ByPolicy
 	l.counts.decided(r.Outcome)
 	return nil
 }
 
 // fallback returns the decision of the policy. It takes nothing from a share if it only peeks.
 func (l *Limiter) fallback(
-	ctx context.Context, m *layout, key string, units uint64, cause Cause, peek bool,
+	m *layout, key string, it *item, cause Cause, peek bool,
 ) (d tb.Decision) {
 	switch {
-	case units > m.capacity:
+	case it.needs() > m.capacity:
 		return tb.Decision{RetryAfter: tb.Never}
 	case cause == CauseCanceled: // a client that hangs up must not get past the limit
 	case l.share == nil:
 		d.Allowed = l.policy == Allow
-	case peek:
-		c, _ := l.share.Charge(key, m.tokens(units))
-		d, _ = c.Peek(time.Now())
 	default:
-		d, _ = l.share.AllowN(ctx, key, m.tokens(units))
+		c, _ := l.share.Charge(key, m.tokens(it.units))
+		part := float64(l.share.Limit().Capacity) / float64(m.limit.Capacity)
+		c.Keep(m.tokens(it.keep) * part)
+		decide := c.Take
+		if peek {
+			decide = c.Peek
+		}
+		d, _ = decide(time.Now())
 	}
 	if !d.Allowed && (d.RetryAfter == 0 || d.RetryAfter == tb.Never) { // the server has a larger one
 		d.RetryAfter = probeInterval
@@ -113,10 +117,17 @@ func (l *Limiter) fallback(
 	return d
 }
 
-// warm charges the local share with a grant of the server. The share may go into debt, because
-// other processes may have fewer grants than their shares.
-func (l *Limiter) warm(ctx context.Context, m *layout, key string, units uint64) {
-	if l.share != nil {
+// warm charges the local share with a grant of the server, and holds it as the bucket is held. The
+// share may go into debt, because other processes may have fewer grants than their shares.
+func (l *Limiter) warm(ctx context.Context, m *layout, key string, units uint64, r *result) {
+	if l.share == nil {
+		return
+	}
+	if r.after.held && r.By == ByServer {
+		left := time.Duration(r.after.time-r.after.now) * time.Microsecond
+		_ = l.share.Hold(ctx, key, time.Now().Add(left))
+	}
+	if r.Allowed {
 		cost := min(m.tokens(units), float64(l.share.Limit().Capacity)) // a larger one is refused
 		_, _ = l.share.Reserve(ctx, key, cost)                          // and a debt above it, too
 	}

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -27,6 +28,8 @@ type step struct {
 	kind   kind
 	tokens float64
 	within time.Duration // of a reservation
+	keep   float64       // what a charge leaves
+	hold   uint64        // µs
 	of     int           // the step that is undone or settled
 	reset  bool          // the bucket is full before the step
 
@@ -106,13 +109,18 @@ func newProgram(seed uint64) (*program, bool) {
 		back = min(back, uint64(deepest*float64(m.d)/float64(m.n)))
 	}
 	charges := map[int]*mutex.Charge[string]{}
-	owed := false  // the last grant has put the bucket in debt
-	var open []int // grants that are not settled or undone
+	owed := false                    // the last grant has put the bucket in debt
+	isNew := false                   // tb/mutex has forgotten the key
+	held, behind := uint64(0), false // tb/mutex undoes only the latest reservation behind a hold
+	var open []int                   // grants that are not settled or undone
 	for range 10 + rng.IntN(50) {
 		before := level(tier)
 		now = max(floor, nextInstant(rng, now, latest, back, retry, before.Full))
 		if now > lastInstant {
 			break
+		}
+		if behind && now >= held {
+			open, behind = nil, false
 		}
 		st := step{now: now, tier: tier}
 		if now >= latest && rng.IntN(6) == 0 { // own time in between is cut to µs
@@ -120,12 +128,15 @@ func newProgram(seed uint64) (*program, bool) {
 			if level(tier).Full == 0 && st.tier != tier { // in Redis it may have no key
 				oracle.Forget("a")
 				open = nil
-				st.reset = true
+				st.reset, isNew = true, true
 			}
 		}
 		latest = max(latest, now)
 		st.before = level(st.tier)
-		kinds := []kind{kindTake, kindTake, kindReserve, kindReserve, kindLook}
+		kinds := []kind{kindTake, kindTake, kindReserve, kindReserve, kindLook, kindKeep}
+		if rng.IntN(4) == 0 {
+			kinds = append(kinds, kindHold)
+		}
 		ended := -1
 		if len(open) > 0 {
 			kinds = append(kinds, kindGiveBack, kindUndo)
@@ -139,14 +150,14 @@ func newProgram(seed uint64) (*program, bool) {
 		if shallow && st.kind == kindReserve && st.before.Tokens < 0 {
 			st.kind = kindTake
 		}
-		if now < latest && (st.kind == kindGiveBack || st.kind == kindUndo) {
+		if now < latest && (st.kind == kindGiveBack || st.kind == kindUndo || st.kind == kindHold) {
 			st.kind = kindLook // see floor
 		}
 		if st.kind == kindGiveBack || st.kind == kindUndo {
 			open = slices.Delete(open, ended, ended+1)
 		}
 		switch st.kind {
-		case kindTake, kindReserve:
+		case kindTake, kindReserve, kindKeep:
 			tier = st.tier
 			st.tokens = randomCost(rng, limits[tier].Capacity, st.before.Tokens)
 			c := charge(tier, st.tokens)
@@ -160,12 +171,36 @@ func newProgram(seed uint64) (*program, bool) {
 				}
 				c.MayWait(st.within)
 			}
+			if st.kind == kindKeep {
+				st.keep = randomCost(rng, limits[tier].Capacity, st.before.Tokens-st.tokens)
+				c.Keep(st.keep)
+			}
 			st.want, _ = c.Take(read())
 			st.delay = c.Delay()
 			retry = st.want.RetryAfter
 			if st.want.Allowed {
 				charges[len(p.steps)] = &c
+				if now < held {
+					open, behind = nil, true
+				}
 				open = append(open, len(p.steps))
+				isNew = false
+			}
+		case kindHold:
+			if isNew { // tb/mutex puts it into the first tier
+				tier, isNew = 0, false
+			}
+			st.tier = tier
+			st.before = level(tier)
+			st.hold = rng.Uint64N(1 << 40)
+			if st.before.Full != tb.Never && rng.IntN(2) == 0 {
+				st.hold = rng.Uint64N(2*uint64(st.before.Full)/1000 + 1_000_000)
+			}
+			st.hold = min(st.hold, lastInstant-now)
+			held = max(held, now+st.hold)
+			until := read().Add(time.Duration(st.hold) * time.Microsecond)
+			if err := oracle.Hold(context.Background(), "a", until); err != nil {
+				panic(err)
 			}
 		case kindUndo:
 			st.tier = p.steps[st.of].tier

@@ -39,8 +39,10 @@ func (l *Limiter) Reserve(ctx context.Context, key string, cost float64) (tb.Res
 //     bucket would be above 2³¹ units. The error is a *tb.WaitError.
 //
 // If the context ends while Wait sleeps, Wait gives the tokens back as Cancel does, and returns the
-// error of the context. If the server does not decide, the failure policy does: Wait returns nil at
-// once if it grants, and otherwise the *Error. The server may have taken the tokens then.
+// error of the context. After it has slept, it asks the server whether a hold that came meanwhile
+// has taken the tokens. Then it takes the cost once more, behind the hold. If the server does not
+// decide, the failure policy does: Wait returns nil at once if it grants, and otherwise the *Error.
+// The server may have taken the tokens then.
 func (l *Limiter) Wait(ctx context.Context, key string, cost float64) error {
 	if err := checkCost(cost); err != nil {
 		return err
@@ -49,23 +51,38 @@ func (l *Limiter) Wait(ctx context.Context, key string, cost float64) error {
 	if err != nil {
 		return err
 	}
-	r, c, err := l.reserve(ctx, l.layout.Load(), key, cost, deepest, within)
-	switch {
-	case err != nil:
-		return err
-	case r.By == ByPolicy && !r.Allowed:
-		return r.Failure
-	case !r.Allowed:
-		late := r.delay > within.Truncate(time.Microsecond)
-		return &tb.WaitError{Wait: r.delay, Deadline: late && r.delay < tb.Never}
-	case c == nil:
-		return nil
+	for {
+		r, c, err := l.reserve(ctx, l.layout.Load(), key, cost, deepest, within)
+		switch {
+		case err != nil:
+			return err
+		case r.By == ByPolicy && !r.Allowed:
+			return r.Failure
+		case !r.Allowed:
+			late := r.delay > within.Truncate(time.Microsecond)
+			return &tb.WaitError{Wait: r.delay, Deadline: late && r.delay < tb.Never}
+		case c == nil || r.delay == 0:
+			return nil
+		}
+		if err := sleep.For(ctx, r.delay); err != nil {
+			c.Cancel()
+			return err
+		}
+		if !l.lost(ctx, c) {
+			return nil
+		}
+		if within, err = sleep.AtMost(ctx); err != nil {
+			return err
+		}
 	}
-	if err := sleep.For(ctx, r.delay); err != nil {
-		c.Cancel()
-		return err
-	}
-	return nil
+}
+
+// lost reports whether the bucket is held beyond the slot of a reservation, which has none then. If
+// the server does not answer, the tokens count as there.
+func (l *Limiter) lost(ctx context.Context, c *Charge) bool {
+	s, err := l.look(ctx, c.layout, c.key, item{kind: kindLook})
+	slot := c.last.before.now + uint64(c.last.delay/time.Microsecond)
+	return err == nil && s.held && s.time > slot
 }
 
 // reserve takes a cost that may wait, and returns what holds it, or nil if the server has not

@@ -35,6 +35,11 @@ var behaviours = []struct {
 	{"AllOrNone", allOrNone},
 	{"GroupsAsMutex", groupsAsMutex},
 	{"ItemsAsLayout", itemsAsLayout},
+	{"Holds", holds},
+	{"HoldClockSetBack", holdClockSetBack},
+	{"HoldOverChanges", holdOverChanges},
+	{"HoldLosesGrants", holdLosesGrants},
+	{"GroupHolds", groupHolds},
 }
 
 func TestScript(t *testing.T) {
@@ -54,7 +59,9 @@ func deadlineTakesNothing(s *simulator) error {
 	if err != nil {
 		return err
 	}
-	for _, it := range []item{{units: m.scale}, reservation(20*m.scale, deepest, tb.Never)} {
+	for _, it := range []item{
+		{units: m.scale}, reservation(20*m.scale, deepest, tb.Never), {kind: kindHold, hold: 1000},
+	} {
 		late := command{now: noon + 1, parts: []part{m.part(b.key, it)}, deadline: noon}
 		if r, err := s.runEach([]command{late}); err != nil || r[0].now != noon+1 {
 			b.errorf("after the deadline: %+v, %w", r, err)

@@ -101,6 +101,9 @@ func (l *shared) command(ctx context.Context, b *batch, o *offset) (reply, *Erro
 				}
 			}
 			for j := range p.items {
+				if it := &p.items[j]; it.until > 0 {
+					it.hold = uint64(max(0, it.until-l.local()))
+				}
 				b.argument = appendItem(b.argument, &p.items[j], c.late)
 				gives = gives || p.items[j].givesBack()
 			}
@@ -174,9 +177,12 @@ func (e *entry) apply(c *call) {
 		if e.err != nil && (e.err.Cause == CauseForeign || *s != before) {
 			c.lost = e.err
 		}
-		if it.kind != kindLook && it.units <= p.layout.capacity {
-			e.most = max(e.most, it.units)
+		if need := it.needs(); it.kind != kindLook && need <= p.layout.capacity {
+			e.most = max(e.most, need)
 		}
+	}
+	if s.held { // it cannot pay a unit
+		e.most = max(e.most, 1)
 	}
 }
 
@@ -184,8 +190,11 @@ func (e *entry) apply(c *call) {
 func (e *entry) remember() {
 	c := e.calls[0]
 	p := &c.parts[e.part]
-	if len(c.parts) > 1 && !c.granted {
+	if len(c.parts) > 1 && !c.granted && e.sight.change == p.before.change { // no hold either
 		e.sight.state = p.before
+	}
+	if e.sight.held { // its tokens are lost
+		p.limiter.leases.forget(p.key)
 	}
 	if e.err == nil && c.lost == nil {
 		p.limiter.remember(p.layout, p.key, e.sight, e.most)

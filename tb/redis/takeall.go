@@ -122,11 +122,10 @@ func (g *group) Take(t time.Time) (d tb.Decision, err error) {
 		r.fill(c.layout, x.parts[i].before, &c.item)
 		c.limiter.counts.decided(r.Outcome)
 		g.decisions[g.at[i]] = r.Decision
-		if x.granted {
-			c.limiter.warm(g.ctx, c.layout, c.key, c.item.units)
-		} else {
+		if r.Allowed && !x.granted {
 			r.Allowed, r.after = false, r.before
 		}
+		c.limiter.warm(g.ctx, c.layout, c.key, c.item.units, &r)
 		c.keep(&r)
 	}
 	d.Allowed = x.granted
@@ -141,7 +140,7 @@ func (g *group) degrade(failure error) (d tb.Decision, err error) {
 	d.Allowed = true
 	for i, c := range g.charges {
 		var r result
-		e := c.limiter.degrade(g.ctx, c.layout, c.key, c.item.units, failure, &r)
+		e := c.limiter.degrade(g.ctx, c.layout, c.key, &c.item, failure, &r)
 		c.keep(&r)
 		g.decisions[g.at[i]] = r.Decision
 		d.Allowed = d.Allowed && r.Allowed
