@@ -13,6 +13,7 @@ type tally struct {
 	kept     map[string][]*use  // by key
 	addition map[string]float64 // tokens that resets add to the bound, by key
 	latest   float64            // reading, in seconds
+	until    float64            // the end of the latest hold
 	changes  []change
 	gives    bool // a Cancel or Settle may give back less than the tokens that are not used
 	limiter  registry.Limiter
@@ -48,6 +49,8 @@ func (y *tally) called(c call, p *client) {
 	switch c.op {
 	case reset:
 		y.addition[c.key] += float64(2 * y.capacity()) // it forgives a debt, too
+	case hold:
+		y.until = max(y.until, c.at+float64(c.n))
 	case setLimit, setTier:
 		y.changes = append(y.changes, change{c.at, limits[c.n]})
 	case cancel, settle:
@@ -154,7 +157,7 @@ func (y *tally) checkRefill() error {
 		for _, u := range uses {
 			tokens += u.tokens
 		}
-		full := timeOf(y.latest + tokens/slowest)
+		full := timeOf(max(y.latest, y.until) + tokens/slowest)
 		left := y.limiter.Available(k, full)
 		if y.limiter.Has(k) && left < float64(least) {
 			return fmt.Errorf("C2: key %s was granted %v tokens until %vs, and has only %v at %v",
@@ -167,7 +170,7 @@ func (y *tally) checkRefill() error {
 // checkNothingLost returns an error if tokens are missing in the end. It checks schedules in
 // which the clock stands still: the tokens that were not granted are still available.
 func (y *tally) checkNothingLost() error {
-	if y.latest > 0 || y.gives || len(y.addition) > 0 || len(y.changes) > 1 ||
+	if y.latest > 0 || y.until > 0 || y.gives || len(y.addition) > 0 || len(y.changes) > 1 ||
 		y.limiter.Forgiven() > 0 {
 		return nil
 	}

@@ -45,6 +45,8 @@ const (
 	takeIn          // Take of a charge of ChargeIn
 	checkIn         // Peek of a charge of ChargeIn
 	setTier         // SetTier
+	hold            // Hold
+	keepIn          // Take of a charge of ChargeIn that keeps 4 tokens
 )
 
 // call is a call of a thread. A cancel or settle is a call on the latest reservation that the
@@ -53,7 +55,7 @@ type call struct {
 	op  int
 	key string  // with a digit for the tier that the call names; of setTier, only the digit
 	at  float64 // the reading, in seconds
-	n   int     // tokens; of setLimit and setTier, an index in limits
+	n   int     // tokens; of setLimit and setTier, an index in limits; of hold, seconds
 }
 
 func (c call) String() string {
@@ -78,6 +80,11 @@ func (c call) String() string {
 		return fmt.Sprintf("set tier %s to %+v at %vs", c.key, limits[c.n], c.at)
 	case takeIn:
 		return fmt.Sprintf("take %d of %s in tier %d at %vs", c.n, c.keys()[0], c.tier(), c.at)
+	case hold:
+		return fmt.Sprintf("hold %s at %vs for %ds", c.key, c.at, c.n)
+	case keepIn:
+		return fmt.Sprintf("take %d of %s in tier %d at %vs, and keep 4",
+			c.n, c.keys()[0], c.tier(), c.at)
 	case checkIn:
 		return fmt.Sprintf("check %d of %s in tier %d at %vs", c.n, c.keys()[0], c.tier(), c.at)
 	}

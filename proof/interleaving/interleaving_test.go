@@ -117,6 +117,8 @@ func TestPlantedBugsInReservationsAreFound(t *testing.T) {
 
 func TestPlantedBugsInLimitsAreFound(t *testing.T) { findBugs(t, "check-limits", onLimits) }
 
+func TestPlantedBugsInHoldsAreFound(t *testing.T) { findBugs(t, "check-holds", onHolds) }
+
 func TestPlantedBugsInTiersAreFound(t *testing.T) { findBugs(t, "check-tiers", onTiers) }
 
 // findBugs expects that the bugs of a list fail. It tries schedules with few preemptions first, so

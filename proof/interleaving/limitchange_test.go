@@ -6,6 +6,7 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/internal/mutexstate"
 	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
 // The methods of the reference for reservations and changes of the limit.
@@ -44,6 +45,17 @@ func (r reference) SetTier(tier int, limit tb.Limit) error {
 	return r.TokenBucket.SetTier(tier, limit)
 }
 
+func (r reference) Hold(ctx context.Context, key string, until time.Time) error {
+	defer r.useLimit(key)()
+	if r.caller != nil {
+		if _, ok := r.makeRoom(*r.client.now, key, 1); !ok {
+			return tb.ErrTableFull
+		}
+		defer r.unlock()
+	}
+	return r.TokenBucket.Hold(ctx, key, until)
+}
+
 // tierCharge is a charge that names the tier of its key.
 type tierCharge struct {
 	tb.Charge
@@ -55,6 +67,8 @@ func (r reference) ChargeIn(tier int, key string, cost float64) (tb.Charge, erro
 	c, err := r.TokenBucket.ChargeIn(tier, key, cost)
 	return &tierCharge{&c, key, r}, err
 }
+
+func (c *tierCharge) Keep(tokens float64) { c.Charge.(*mutex.Charge[string]).Keep(tokens) }
 
 func (c *tierCharge) Peek(t time.Time) (tb.Decision, error) {
 	defer c.of.useLimit(c.key)()

@@ -48,15 +48,20 @@ func (p *client) call(l registry.Caller, c call) (a answer) {
 		err = l.SetLimit(limits[c.n])
 	case setTier:
 		err = l.SetTier(c.tier(), limits[c.n])
-	case takeIn, checkIn:
+	case hold:
+		err = l.Hold(context.Background(), c.key, timeOf(c.at+float64(c.n)))
+	case takeIn, checkIn, keepIn:
 		var charge tb.Charge
 		if charge, err = l.ChargeIn(c.tier(), c.keys()[0], float64(c.n)); err != nil {
 			break
 		}
-		if c.op == takeIn {
-			a.Decision, err = charge.Take(*p.now)
-		} else {
+		if c.op == keepIn {
+			charge.(interface{ Keep(float64) }).Keep(4)
+		}
+		if c.op == checkIn {
 			a.Decision, err = charge.Peek(*p.now)
+		} else {
+			a.Decision, err = charge.Take(*p.now)
 		}
 	}
 	a.failed = err != nil

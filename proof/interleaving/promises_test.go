@@ -68,7 +68,7 @@ func (w *watch) check(r modelcheck.Returned) error {
 		wrote = wrote || s.Wrote() && s.Op != modelcheck.CompareAndSwapPointer
 	}
 	switch {
-	case c.op == reset || c.setsLimit() || a.failed:
+	case c.op == reset || c.op == hold || c.setsLimit() || a.failed:
 		return nil
 	case (looks || impossible) && (insertLock || mapLock || tried):
 		return errors.New("C4: a call that takes nothing took a lock or wrote to a bucket")

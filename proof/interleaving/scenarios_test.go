@@ -9,7 +9,7 @@ import (
 // scenarios are the programs to explore. A reading is late if it is lower than a reading that
 // another call brings.
 var scenarios = slices.Concat(onOneKey, onTheTable, onTheMove, onCharges,
-	onReservations, onSettlements, onLimits, onTiers)
+	onReservations, onSettlements, onLimits, onTiers, onHolds)
 
 // onTheTable has scenarios in which keys are inserted, evicted and reset.
 var onTheTable = []scenario{

@@ -24,6 +24,7 @@ type Caller interface {
 	Cancel(key string, r tb.Reservation)
 	Settle(key string, r tb.Reservation, actual float64) error
 	SetLimit(limit tb.Limit) error
+	Hold(ctx context.Context, key string, until time.Time) error
 	ChargeIn(tier int, key string, cost float64) (tb.Charge, error)
 	SetTier(tier int, limit tb.Limit) error
 	// Receipt returns a digest of what the limiter keeps for r. It makes no step.

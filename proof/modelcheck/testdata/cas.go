@@ -152,7 +152,7 @@ func (s *limits) available(m *layout, c *cell, t uint64) float64 {
 	if word == evicted {
 		return 0
 	}
-	return m.level(s.view(m, c, word, t), t).Tokens
+	return m.level(s.view(m, c, word, t), t, 0).Tokens
 }
 
 // exposedBucket is a limiter whose keys share one bucket.
@@ -168,6 +168,11 @@ func (b exposedBucket) AllowAt(t time.Time, _ string, cost float64) (tb.Decision
 
 func (b exposedBucket) Peek(_ context.Context, _ string) (tb.Decision, error) {
 	return b.Bucket.Peek(), nil
+}
+
+func (b exposedBucket) Hold(_ context.Context, _ string, until time.Time) error {
+	b.Bucket.Hold(until)
+	return nil
 }
 
 func (b exposedBucket) Level(_ context.Context, _ string) (tb.Level, error) {
