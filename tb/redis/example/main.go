@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"log"
 	"log/slog"
-	"net"
 	"net/http"
 	"time"
 
@@ -35,7 +34,11 @@ func main() {
 	address := flag.String("redis", "localhost:6379", "address of the Redis server")
 	flag.Parse()
 
-	client, err := newClient(*address)
+	option, err := redis.ParseAddress(*address)
+	if err != nil {
+		log.Fatal(err)
+	}
+	client, err := redis.NewClient(option)
 	if client == nil {
 		log.Fatal(err)
 	}
@@ -48,18 +51,6 @@ func main() {
 	}
 	server := &http.Server{Addr: *listen, Handler: handler, ReadHeaderTimeout: 5 * time.Second}
 	log.Fatal(server.ListenAndServe())
-}
-
-// newClient returns a client even if the server does not answer yet. Then the error is not nil.
-func newClient(address string) (rueidis.Client, error) {
-	return rueidis.NewClient(rueidis.ClientOption{
-		InitAddress:       []string{address},
-		DisableCache:      true,
-		ForceSingleClient: true,
-		PipelineMultiplex: -1,                     // no call waits for a further connection
-		ConnWriteTimeout:  250 * time.Millisecond, // a silent connection is lost within 0.75 s
-		Dialer:            net.Dialer{Timeout: 500 * time.Millisecond, KeepAlive: 250 * time.Millisecond},
-	})
 }
 
 // newHandler returns the handler of an instance. The timeout bounds how long a request waits for

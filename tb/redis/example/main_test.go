@@ -7,13 +7,18 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/internal/redistest"
+	"github.com/seed-181794aa/ratelimit/tb/redis"
 )
 
 func TestInstancesShareABucket(t *testing.T) {
 	address := redistest.Start(t).Addr
 	var instances []http.Handler
 	for range 2 {
-		client, err := newClient(address)
+		option, err := redis.ParseAddress(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		client, err := redis.NewClient(option)
 		if err != nil {
 			t.Fatal(err)
 		}
