@@ -2,9 +2,10 @@
 // token bucket for each client address, API key, claim of a token or other key, and several rules
 // can apply to a request.
 //
-// [PerAddress] makes a [Limiter] with one rule: each client address has a bucket. For other rules,
-// [ParsePolicy] reads a policy from JSON (docs/policy.md), [Rules] makes one in Go, and [New] makes
-// a Limiter of it. [Limiter.Middleware] wraps a handler:
+// [PerAddress] makes a [Limiter] with one rule: each client address has a bucket. [PerKey] has a
+// bucket for each user, or for what else a function returns. For other rules, [ParsePolicy] reads a
+// policy from JSON (docs/policy.md), [Rules] makes one in Go, and [New] makes a Limiter of it.
+// [Limiter.Middleware] wraps a handler:
 //
 //	limiter, err := httplimit.New(policy)
 //	...

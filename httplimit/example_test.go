@@ -42,6 +42,31 @@ func Example() {
 	// 429 0
 }
 
+// Each user has a bucket, whatever their addresses are. A user who was refused is forgiven.
+func ExamplePerKey() {
+	user := func(r *http.Request) string {
+		name, _, _ := r.BasicAuth()
+		return name
+	}
+	limiter := httplimit.PerKey(1, 0.001, user)
+	handler := limiter.Middleware(hello)
+	for range 3 {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.SetBasicAuth("ada", "secret")
+		handler.ServeHTTP(w, r)
+		fmt.Println(w.Code)
+		if w.Code == http.StatusTooManyRequests {
+			fmt.Println(limiter.Reset("per-key", "key=ada"))
+		}
+	}
+	// Output:
+	// 200
+	// 429
+	// <nil>
+	// 200
+}
+
 // A policy built in Go, with a key of the application's own.
 func ExampleWithExtractor() {
 	limiter, err := httplimit.New(

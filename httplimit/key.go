@@ -125,32 +125,43 @@ const maxPart = 128
 // store. A part without a value is empty. It reports what keeps a rule from having the key.
 func (s *source) appendPart(key []byte, c *call, asText bool) ([]byte, fault) {
 	if s.address { // never missing: an unknown address is a value, too
-		n := s.networks.Network(c.client())
-		if asText {
-			return s.networks.AppendNetwork(key, n), noFault
-		}
-		var array [16]byte
-		bytes, _ := n.AppendBinary(array[:0]) // which returns no error
-		return compositekey.Append(key, bytes), noFault
+		return s.appendAddress(key, s.networks.Network(c.client()), asText), noFault
 	}
 	v, repeated := s.keyValue(c)
-	f := noFault
-	if v == "" {
-		f = isMissing
-	}
 	switch {
 	case repeated:
 		return key, isRepeated
+	case v == "":
+		return appendValue(key, v, asText), isMissing
+	}
+	return appendValue(key, v, asText), noFault
+}
+
+func (s *source) appendAddress(key []byte, network netip.Addr, asText bool) []byte {
+	if asText {
+		return s.networks.AppendNetwork(key, network)
+	}
+	var array [16]byte
+	bytes, _ := network.AppendBinary(array[:0]) // which returns no error
+	return compositekey.Append(key, bytes)
+}
+
+func appendValue(key []byte, v string, asText bool) []byte {
+	switch {
 	case len(v) > maxPart:
 		sum := digest(v)
-		if asText {
-			return compositekey.AppendTextDigest(key, sum[:]), noFault
-		}
-		return compositekey.AppendDigest(key, sum[:]), noFault
+		return appendDigest(key, sum[:], asText)
 	case asText:
-		return compositekey.AppendText(key, v), f
+		return compositekey.AppendText(key, v)
 	}
-	return compositekey.Append(key, v), f
+	return compositekey.Append(key, v)
+}
+
+func appendDigest(key, sum []byte, asText bool) []byte {
+	if asText {
+		return compositekey.AppendTextDigest(key, sum)
+	}
+	return compositekey.AppendDigest(key, sum)
 }
 
 // fault is why a request does not have a part of a key.
@@ -197,28 +208,73 @@ func (c *call) keyParts(r *rule) []KeyPart {
 }
 
 // FormatKey returns a key on one line, for people and logs: name=value for each part, or
-// "all requests" if the key has no parts. A value with spaces, quotes or bytes that are not
-// printable ASCII is quoted as in Go, so that it cannot be taken for two parts or two lines.
+// "all requests" if the key has no parts. A name or a value with spaces, quotes or bytes that are
+// not printable ASCII, and a name with =, is quoted as in Go, so that it cannot be taken for two
+// parts or two lines. ParseKey reads the line.
 func FormatKey(key []KeyPart) string {
 	if len(key) == 0 {
-		return "all requests"
+		return allRequests
 	}
 	var text []byte
 	for i, p := range key {
 		if i > 0 {
 			text = append(text, ' ')
 		}
-		text = append(append(text, p.Name...), '=')
-		if strings.ContainsFunc(p.Value, needsQuotes) {
-			text = strconv.AppendQuote(text, p.Value)
-		} else {
-			text = append(text, p.Value...)
-		}
+		text = append(appendWord(text, p.Name, "="), '=')
+		text = appendWord(text, p.Value, "")
 	}
 	return string(text)
 }
 
+const allRequests = "all requests"
+
+// appendWord appends a text, in quotes if it has one of these characters or another that needs it.
+func appendWord(b []byte, text, quoted string) []byte {
+	if strings.ContainsFunc(text, needsQuotes) || strings.ContainsAny(text, quoted) {
+		return strconv.AppendQuote(b, text)
+	}
+	return append(b, text...)
+}
+
 func needsQuotes(r rune) bool { return r <= ' ' || r > '~' || r == '"' }
+
+// ParseKey returns the parts of a key that FormatKey has written, and reports whether the text is
+// one.
+func ParseKey(text string) (key []KeyPart, ok bool) {
+	if text == allRequests {
+		return nil, true
+	}
+	for more := true; more; {
+		var p KeyPart
+		p.Name, text, ok = cutWord(text, "=")
+		if !ok || text == "" {
+			return nil, false
+		}
+		p.Value, text, ok = cutWord(text[1:], " ")
+		if !ok {
+			return nil, false
+		}
+		key = append(key, p)
+		_, text, more = strings.Cut(text, " ")
+	}
+	return key, true
+}
+
+// cutWord returns what appendWord has written before a character or the end of text, and the rest
+// from there on.
+func cutWord(text, end string) (word, rest string, ok bool) {
+	if !strings.HasPrefix(text, `"`) {
+		word, _, _ = strings.Cut(text, end)
+		return word, text[len(word):], true
+	}
+	quoted, err := strconv.QuotedPrefix(text)
+	if err != nil {
+		return "", "", false
+	}
+	word, err = strconv.Unquote(quoted)
+	rest = text[len(quoted):]
+	return word, rest, err == nil && (rest == "" || strings.HasPrefix(rest, end))
+}
 
 // FormatMaskedKey is FormatKey with a short hash in place of each value that is not an address,
 // because it may be a secret.

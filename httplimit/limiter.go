@@ -3,6 +3,8 @@ package httplimit
 import (
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -15,8 +17,9 @@ import (
 // Most applications wrap their handler with Middleware. Decide and Admit are for applications that
 // cannot, and Take is for servers that write no http.ResponseWriter. Explain reports what the rules
 // would decide, and takes nothing. SetPolicy replaces the policy, SetFields and SetSharedSecret
-// change a setting, and Stats reports what the rules have counted. StopWaiting is for the end of a
-// server whose policy delays requests. ClientAddress and TrustsPeer are for proxies.
+// change a setting, and Reset forgives one client. Stats reports what the rules have counted.
+// StopWaiting is for the end of a server whose policy delays requests. ClientAddress and TrustsPeer
+// are for proxies.
 type Limiter struct {
 	settings
 	policy atomic.Pointer[compiled]
@@ -30,11 +33,27 @@ type Limiter struct {
 // tokens a second, of which a request takes one: see tb.LimitPerSecond and WithClientAddress. The
 // name of its rule is "per-address". It panics if an argument or option is out of range.
 func PerAddress(capacity int, refillPerSec float64, opts ...Option) *Limiter {
-	limit, err := tb.LimitPerSecond(capacity, refillPerSec)
+	return per(policy.Rule{Name: "per-address", Keys: []string{"ip:address"}}, capacity, refillPerSec,
+		opts)
+}
+
+// PerKey is PerAddress for each value of a function in place of each client address, such as the
+// name of the user. All requests for which the function returns "" share one bucket. The function
+// must be safe for concurrent use. The name of the rule is "per-key", and the name of its key "key".
+func PerKey(
+	capacity int, refillPerSec float64, key func(*http.Request) string, opts ...Option,
+) *Limiter {
+	rule := policy.Rule{Name: "per-key", Keys: []string{"key"}, OnMissing: policy.Shared}
+	return per(rule, capacity, refillPerSec, append(slices.Clip(opts), WithExtractor("key", key)))
+}
+
+// per returns a limiter with one rule, to which it gives the limit.
+func per(rule policy.Rule, capacity int, refillPerSec float64, opts []Option) *Limiter {
+	var err error
+	rule.Limit, err = tb.LimitPerSecond(capacity, refillPerSec)
 	if err != nil {
 		panic(err)
 	}
-	rule := policy.Rule{Name: "per-address", Keys: []string{"ip:address"}, Limit: limit}
 	l, err := New(policy.Rules(rule), opts...)
 	if err != nil {
 		panic(err)

@@ -3,6 +3,7 @@ package httplimit
 import (
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -26,6 +27,7 @@ func TestPerAddress(t *testing.T) {
 		}
 	}
 	for name, call := range map[string]func(){
+		"function": func() { PerKey(1, 1, nil) },
 		"capacity": func() { PerAddress(0, 1) },
 		"rate":     func() { PerAddress(1, 0) },
 		"option":   func() { PerAddress(1, 1, WithExtractor("", nil)) },
@@ -38,6 +40,22 @@ func TestPerAddress(t *testing.T) {
 			}()
 			call()
 		}()
+	}
+}
+
+// Each value has a bucket, and the empty one is a value, too. An option has no way past the function.
+func TestPerKey(t *testing.T) {
+	user := func(r *http.Request) string { return r.URL.Query().Get("user") }
+	other := WithExtractor("key", func(r *http.Request) string { return r.URL.String() })
+	h := PerKey(1, 0.001, user, other).Middleware(http.NotFoundHandler())
+	for i, want := range []int{404, 429} {
+		for _, target := range []string{"/?i=", "/?user=a&i=", "/?user=b&i="} {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, by("2001:db8::"+strconv.Itoa(i), target+strconv.Itoa(i)))
+			if w.Code != want {
+				t.Errorf("request %d to %s: status %d, want %d", i, target, w.Code, want)
+			}
+		}
 	}
 }
 

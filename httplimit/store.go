@@ -161,6 +161,12 @@ func (l *memoryLimiter) charge(c *cas.Charge[string], key string, cost float64) 
 	}
 }
 
+// Reset implements Resetter.
+func (l *memoryLimiter) Reset(_ context.Context, key string) error {
+	l.Limiter.Reset(key)
+	return nil
+}
+
 // SetLimit sets the limit of the tier.
 func (l *memoryLimiter) SetLimit(limit tb.Limit) error { return l.SetTier(l.tier, limit) }
 

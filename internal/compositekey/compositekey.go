@@ -2,7 +2,10 @@
 // keys, whatever bytes the parts contain.
 package compositekey
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"iter"
+)
 
 // Append appends a part to a key: its length, and its bytes.
 func Append[T string | []byte](key []byte, part T) []byte {
@@ -17,11 +20,22 @@ func AppendDigest[T string | []byte](key []byte, digest T) []byte {
 
 // Parts returns the parts of a key that Append and AppendDigest made.
 func Parts(key string) (parts []string) {
-	for b := []byte(key); len(b) > 0; {
-		head, width := binary.Uvarint(b)
-		end := width + int(head>>1)
-		parts = append(parts, string(b[width:end]))
-		b = b[end:]
+	for part := range All(key) {
+		parts = append(parts, part)
 	}
 	return parts
+}
+
+// All yields the parts of a key that Append and AppendDigest made, and whether each is a digest.
+func All(key string) iter.Seq2[string, bool] {
+	return func(yield func(string, bool) bool) {
+		for rest := []byte(key); len(rest) > 0; {
+			head, width := binary.Uvarint(rest)
+			end := width + int(head>>1)
+			if !yield(string(rest[width:end]), head&1 == 1) {
+				return
+			}
+			rest = rest[end:]
+		}
+	}
 }

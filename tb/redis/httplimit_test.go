@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -276,4 +277,27 @@ func TestBucketsOfAPolicyAreFoundByText(t *testing.T) {
 		}
 	}
 	wantBuckets(t, c, 0)
+}
+
+// A client is forgiven by one command, and this process forgets what it remembered of its bucket.
+func TestResetInRedis(t *testing.T) {
+	s := newShop(t, dial(t, redistest.Start(t)), `{"name": "user", "limit_keys": ["header:user"],
+		"algorithm_config": {"rps": 0.0005, "burst": 1}}`)
+	r := order("", "", "")
+	for _, want := range []int{http.StatusOK, http.StatusTooManyRequests, http.StatusTooManyRequests} {
+		if code := s.send(r); code != want {
+			t.Errorf("status %d, want %d", code, want)
+		}
+	}
+	sent := s.commands()
+	if err := s.Reset("user", "header:user=u"); err != nil || s.commands() != sent+1 {
+		t.Errorf("%v after %d commands, want one", err, s.commands()-sent)
+	}
+	if code := s.send(r); code != http.StatusOK {
+		t.Errorf("status %d after the reset", code)
+	}
+	err := s.Reset("user", httplimit.FormatMaskedKey(s.Explain(r)[0].Key))
+	if !errors.Is(err, httplimit.ErrNoBucket) {
+		t.Errorf("a hash: %v", err)
+	}
 }

@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"net"
 	"net/http"
 	"time"
 
@@ -12,18 +11,25 @@ import (
 
 var _ = []any{httprateBefore, httprateAfter, httprateTable}
 
-func httprateBefore(next http.Handler) http.Handler {
-	key := func(r *http.Request) (string, error) {
-		host, _, err := net.SplitHostPort(r.RemoteAddr)
-		return httprate.CanonicalizeIP(host), err
+func httprateBefore(next http.Handler) []http.Handler {
+	key := func(r *http.Request) (string, error) { return user(r), nil }
+	return []http.Handler{
+		httprate.LimitBy(100, time.Minute, key)(next),
+		httprate.LimitByIP(100, time.Minute)(next),
 	}
-	handler := httprate.LimitBy(100, time.Minute, key)(next)
-	return handler
 }
 
-func httprateAfter(next http.Handler) http.Handler {
-	handler := httplimit.PerAddress(100, 100.0/60).Middleware(next)
-	return handler
+func httprateAfter(next http.Handler) []http.Handler {
+	key := user
+	return []http.Handler{
+		httplimit.PerKey(100, 100.0/60, key).Middleware(next),
+		httplimit.PerAddress(100, 100.0/60).Middleware(next),
+	}
+}
+
+func user(r *http.Request) string {
+	name, _, _ := r.BasicAuth()
+	return name
 }
 
 func httprateTable(

@@ -35,8 +35,12 @@ type Config struct {
 	More      map[string]http.HandlerFunc      // by pattern
 }
 
-// Limiter has the rules that the page shows.
-type Limiter interface{ Stats() []httplimit.RuleStats }
+// Limiter has the rules that the page shows, and resets the buckets of keys as httplimit.FormatKey
+// writes them.
+type Limiter interface {
+	Stats() []httplimit.RuleStats
+	Reset(rule, key string) error
+}
 
 // explainer is a Limiter that knows the buckets of a request.
 type explainer interface {
@@ -64,6 +68,7 @@ func New(c Config) *Server {
 	mux.HandleFunc("GET /charts.js", serveText("text/javascript", pagestyle.Script))
 	mux.Handle("GET /metrics", c.Metrics)
 	mux.HandleFunc("GET /api/state", s.serveSnapshot)
+	mux.HandleFunc("POST /api/reset", s.serveReset)
 	for pattern, handler := range c.More {
 		mux.HandleFunc(pattern, handler)
 	}
@@ -85,7 +90,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		"form-action 'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
-	if path := strings.TrimRight(r.URL.Path, "/"); path != "" && path != r.URL.Path {
+	path := strings.TrimRight(r.URL.Path, "/")
+	if path == "" || path == "/index.html" {
+		path = "/"
+	}
+	if path != r.URL.Path {
 		r = r.WithContext(r.Context()) // a copy
 		r.URL = &url.URL{Path: path, RawQuery: r.URL.RawQuery}
 	}
@@ -128,6 +137,25 @@ var errNoBucket = errors.New("the policy has changed, and has no such bucket")
 // buckets of HTTP requests. level returns the limit and the level of the bucket, and may be nil.
 func (s *Server) RefusedBucket(rule string, key []httplimit.KeyPart, level LevelFunc) {
 	s.hot.add(rule, key, func() LevelFunc { return level })
+}
+
+// serveReset makes the bucket of a rule and a key full. The key is as the page prints it.
+func (s *Server) serveReset(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxSample)
+	rule, key := r.PostFormValue("rule"), r.PostFormValue("key")
+	for _, b := range s.hot.hottest() { // which have their keys, also if the page has hashes
+		if b.rule == rule && s.FormatKey(b.key) == key {
+			key = httplimit.FormatKey(b.key)
+		}
+	}
+	switch err := s.Limiter.Reset(rule, key); {
+	case errors.Is(err, httplimit.ErrNoBucket):
+		http.Error(w, err.Error(), http.StatusNotFound)
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+	default:
+		w.WriteHeader(http.StatusNoContent)
+	}
 }
 
 // Run adds to the history every second until ctx is done.

@@ -3,9 +3,11 @@ package admin
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -143,10 +145,47 @@ func TestOtherPages(t *testing.T) {
 	}
 }
 
+// A bucket is reset by the text of the page, which may be a hash, and by the key itself.
+func TestReset(t *testing.T) {
+	_, admin, limited, _ := served(t)
+	for _, c := range []struct {
+		rule, key, origin string
+		want              int
+	}{
+		{"r", "HEADER:X-API-KEY=K", "", http.StatusNoContent},
+		{"r", "header:x-api-key=k", "", http.StatusNoContent},
+		{"r", "HEADER:X-API-KEY=OTHER", "", http.StatusNotFound},
+		{"s", "HEADER:X-API-KEY=K", "", http.StatusNotFound},
+		{"r", "header:x-api-key=k", "https://example.com", http.StatusForbidden},
+	} {
+		for range 4 {
+			r := httptest.NewRequest(http.MethodGet, "/", nil)
+			r.Header.Set("X-Api-Key", "k")
+			limited.ServeHTTP(httptest.NewRecorder(), r)
+		}
+		r := request(t, "POST", admin+"/api/reset")
+		form := url.Values{"rule": {c.rule}, "key": {c.key}}.Encode()
+		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(form)), int64(len(form))
+		r.Header = http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
+		if c.origin != "" {
+			r.Header.Set("Origin", c.origin)
+		}
+		level := 0.0
+		if c.want == http.StatusNoContent {
+			level = 3
+		}
+		if status, body := do(t, r); status != c.want || state(t, admin).Buckets[0].Level != level {
+			t.Errorf("%+v: %d %s, %+v", c, status, body, state(t, admin).Buckets)
+		}
+	}
+}
+
 // A slash at the end makes no difference, and HEAD is answered as GET.
 func TestPaths(t *testing.T) {
 	_, admin, _, _ := served(t)
-	for _, path := range []string{"/", "/api/state", "/api/state/", "/api/state//", "/base.css/"} {
+	for _, path := range []string{"/", "/api/state", "/api/state/", "/api/state//", "/base.css/",
+		"/index.html", "/index.html/",
+	} {
 		for _, method := range []string{"GET", "HEAD"} {
 			if status, _ := do(t, request(t, method, admin+path)); status != http.StatusOK {
 				t.Errorf("%s %s: %d", method, path, status)

@@ -74,8 +74,8 @@ func (s *Server) Stop(_, grace time.Duration) error {
 // WarnOfAdmin logs if other machines reach the listener of --admin, which has this value.
 func WarnOfAdmin(log *slog.Logger, l net.Listener, value string) {
 	if a, ok := l.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
-		log.Warn("every client that reaches this address can read the live page and the metrics",
-			"flag", "--admin", "value", value)
+		log.Warn("every client that reaches this address can read the live page and the metrics, and"+
+			" reset buckets", "flag", "--admin", "value", value)
 	}
 }
 

@@ -51,7 +51,7 @@ var Vars = kong.Vars{
 		" limit.",
 
 	"proxy_admin": "Address of the live page and of /metrics, or 'off'. There is no password:" +
-		" every client that reaches the address can read them.",
+		" every client that reaches the address can read them and reset buckets.",
 	"proxy_delay": "How long the proxy goes on when it is stopped, and closes each connection after" +
 		" its next response. A client that reuses connections then loses no request.",
 	"proxy_shutdown": "How long requests may take to end after that; 0s cuts them off at once.",

@@ -59,7 +59,7 @@ var Vars = kong.Vars{
 	"rls_grace": "How long requests may take to end on a connection that is too old; 0s for any time.",
 
 	"rls_admin": "Address of the live page and of /metrics, or 'off'. There is no password:" +
-		" every client that reaches the address can read them.",
+		" every client that reaches the address can read them and reset buckets.",
 	"rls_upstream": "Serve the counts and durations also under the names of envoyproxy/ratelimit," +
 		" for its dashboards.",
 	"rls_delay": "How long the service goes on when it is stopped, and reports NOT_SERVING to health" +

@@ -53,6 +53,7 @@ func TestProbes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		q.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		answer, text := testkit.Do(t, q)
 		allow := answer.Header.Get("Allow")
 		if answer.StatusCode == http.StatusMethodNotAllowed && allow != "POST" {
@@ -70,6 +71,9 @@ func TestProbes(t *testing.T) {
 		{"GET", "/rlconfig", "", 200, "d.k: unit=YEAR requests_per_unit=1, shadow_mode: false\n"},
 		{"POST", "/json", ask, 200, `"OK"`},
 		{"POST", "/json", ask, 429, `"OVER_LIMIT"`},
+		{"POST", "/api/reset", "rule=d/k&key=k%3Dv", 204, ""},
+		{"POST", "/json", ask, 200, `"OK"`},
+		{"POST", "/api/reset", "rule=d/k&key=v", 404, "no such bucket"},
 		{"POST", "/json", `{"domain": `, 400, "unexpected"},
 		{"POST", "/json", `{"descriptors": []}`, 400, "domain: want a name"},
 		{"POST", "/json", strings.Repeat(" ", maxMessage+1), 413, "too large"},
