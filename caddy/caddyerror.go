@@ -51,6 +51,9 @@ func (p *parser) explain(err error) error {
 		name, _, _ = strings.Cut(name, "[")
 		name = strings.TrimSuffix(name, ":")
 		name = cmp.Or(optionNames[name], name)
+		if strings.Contains(path, "except[") && name != "except" {
+			name = "except " + name
+		}
 		option, _, _ := strings.Cut(name, " ")
 		errs = append(errs, block.at(option).Errf("%s%s %s", title, name, inWords.Replace(text)))
 	}

@@ -3,6 +3,7 @@ package tokenbucket
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,7 +49,7 @@ func (p *parser) parse() error {
 		return p.ArgErr()
 	}
 	for p.NextBlock(0) {
-		if err := p.options.add(p.Dispenser, "rule"); err != nil {
+		if err := p.options.add(p.Dispenser, "rule", "except"); err != nil {
 			return err
 		}
 		if err := p.option(); err != nil {
@@ -59,8 +60,10 @@ func (p *parser) parse() error {
 	if (len(p.rules) == 0) == (h.PolicyFile == "") {
 		return p.options.at(directive).Err("want either rules or policy_file")
 	}
-	if h.PolicyFile != "" && p.policy.MaxWaiting > 0 {
-		return p.options.at("max_waiting").Err("max_waiting belongs in the policy file")
+	for _, name := range []string{"max_waiting", "except"} {
+		if d, ok := p.options[name]; ok && h.PolicyFile != "" {
+			return d.Errf("%s belongs in the policy file", name)
+		}
 	}
 	m := matchers{} // their names
 	for name := range h.Matchers {
@@ -105,6 +108,8 @@ func (p *parser) option() error {
 	switch d.Val() {
 	case "rule":
 		return p.rule()
+	case "except":
+		return except(p.Helper, &p.policy.Except)
 	case "redis":
 		return p.redis()
 	case "policy_file":
@@ -148,7 +153,7 @@ func (p *parser) redis() error {
 		}
 	}
 	for nesting := p.Nesting(); p.NextBlock(nesting); {
-		if err := p.options.add(p.Dispenser, ""); err != nil {
+		if err := p.options.add(p.Dispenser); err != nil {
 			return err
 		}
 		switch p.Val() {
@@ -175,9 +180,9 @@ func newOptions(d *caddyfile.Dispenser) options { return options{directive: *d} 
 
 // add adds an option. It returns an error if the block has the option already, unless the option
 // may be repeated.
-func (o options) add(d *caddyfile.Dispenser, repeatable string) error {
+func (o options) add(d *caddyfile.Dispenser, repeatable ...string) error {
 	name := d.Val()
-	if _, ok := o[name]; ok && name != repeatable {
+	if _, ok := o[name]; ok && !slices.Contains(repeatable, name) {
 		return d.Errf("%s is there twice", name)
 	}
 	o[name] = *d

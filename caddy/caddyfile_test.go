@@ -25,6 +25,14 @@ func TestTheDirectiveIsThePolicy(t *testing.T) {
 				vars {vars.tier} 2
 			}
 			match /z/*
+			except {
+				client_ip 10.0.0.0/8 ::1
+				path /x/* /y
+			}
+			except {
+				method GET
+				host b.example
+			}
 			cost header:x-weight default 2 min 0.5 max 8
 			on_missing shared
 			shadow
@@ -43,6 +51,9 @@ func TestTheDirectiveIsThePolicy(t *testing.T) {
 			cost 3
 		}
 		max_waiting 5
+		except {
+			path /health
+		}
 		max_keys 1000
 		overflow refuse
 		ipv4_prefix 24
@@ -69,7 +80,7 @@ func TestTheDirectiveIsThePolicy(t *testing.T) {
 		"overflow": "refuse", "ipv4_prefix": 24, "ipv6_prefix": 56, "fields": "refused",
 		"policy_field": true, "x_ratelimit": true, "reason_field": "X-Why", "shared_secret": "s",
 		"redis": {"address": "localhost:6379", "timeout": 20000000, "on_failure": "refuse"},
-		"policy": {"max_waiting": 5, "policies": [
+		"policy": {"max_waiting": 5, "except": [{"pathExact": "/health"}], "policies": [
 			{"id": "first", "spec": {
 				"selector": {
 					"methods": ["GET", "post"], "hosts": ["a.example"], "pathExact": "/x", "pathPrefix": "/y/"
@@ -80,6 +91,10 @@ func TestTheDirectiveIsThePolicy(t *testing.T) {
 						"ip:address/64,/56", "header:x-tenant", "query:q", "header:host", "{http.auth.user.id}"
 					],
 					"match": {"matcher:first": "true"},
+					"except": [
+						{"ip:address": ["10.0.0.0/8", "::1"], "pathExact": "/y", "pathPrefix": "/x/"},
+						{"methods": ["GET"], "hosts": ["b.example"]}
+					],
 					"on_missing": "shared", "mode": "shadow",
 					"algorithm_config": {
 						"tokens_per_second": 1.6666666666666667, "burst": 20,
@@ -121,6 +136,15 @@ func TestErrorsOfTheDirectiveHaveTheirPlace(t *testing.T) {
 		{"token_bucket", "want either rules or policy_file, at Caddyfile:2"},
 		{"token_bucket a b", "at Caddyfile:2"},
 		{"token_bucket {\nmax_waiting 5\npolicy_file p\n}", "belongs in the policy file, at Caddyfile:3"},
+		{"token_bucket {\nexcept {\nhost h\n}\npolicy_file p\n}", "the policy file, at Caddyfile:3"},
+		{"token_bucket {\nexcept {\nhost *\n}\n" + perHour("r", "1", key) + "}",
+			`except host must be a host name, an IPv4 address or an IPv6 address in brackets`},
+		{limited("key none\nexcept {\nclient_ip localhost\n}"),
+			`rule "r": except must be an address or a network of clients, such as 192.0.2.1`},
+		{limited("key none\nexcept {\n}"), `rule "r": except must not be empty, because every`},
+		{rule("except 10.0.0.1"), "at Caddyfile:4"},
+		{rule("except {\nburst 9\n}"), `unknown option "burst" of except, at Caddyfile:5`},
+		{rule("except {\nhost a\nhost b\n}"), "host is there twice, at Caddyfile:6"},
 		{"token_bucket {\nburst 1\n}", `unknown option "burst", at Caddyfile:3`},
 		{"token_bucket {\nrule {\n}\n}", "at Caddyfile:3"},
 		{"token_bucket {\nmax_keys many\n}", "from 1 to 1073741824, at Caddyfile:3"},

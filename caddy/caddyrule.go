@@ -36,7 +36,7 @@ func (p *parser) rule() error {
 		}
 	}
 	for nesting := p.Nesting(); p.NextBlock(nesting); {
-		if err := r.options.add(p.Dispenser, "match"); err != nil {
+		if err := r.options.add(p.Dispenser, "match", "except"); err != nil {
 			return err
 		}
 		if err := r.line(); err != nil {
@@ -115,6 +115,8 @@ func (p *ruleParser) line() error {
 		return p.paths()
 	case "match":
 		return p.match()
+	case "except":
+		return except(p.Helper, &p.Except)
 	case "cost":
 		return p.cost()
 	case "on_missing":
@@ -263,6 +265,34 @@ func (p *ruleParser) paths() error {
 		*field = path
 	}
 	return p.want(len(args) > 0)
+}
+
+// except reads requests that are not limited.
+func except(h httpcaddyfile.Helper, to *[]policy.Exception) error {
+	var e policy.Exception
+	p := ruleParser{Helper: h, options: options{}}
+	if p.NextArg() {
+		return p.ArgErr()
+	}
+	for nesting := p.Nesting(); p.NextBlock(nesting); {
+		err := p.options.add(p.Dispenser)
+		switch {
+		case err != nil:
+		case p.Val() == "client_ip":
+			e.Networks = p.RemainingArgs()
+			err = p.want(len(e.Networks) > 0)
+		case slices.Contains([]string{"host", "method", "path"}, p.Val()):
+			err = p.line()
+		default:
+			err = p.Errf("unknown option %q of except", p.Val())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	e.Selector = p.selector
+	*to = append(*to, e)
+	return nil
 }
 
 // match reads matchers: a path, a matcher with a name, or what would be one. A rule may have

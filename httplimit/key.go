@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"net/http"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -238,42 +239,28 @@ func appendWord(b []byte, text, quoted string) []byte {
 
 func needsQuotes(r rune) bool { return r <= ' ' || r > '~' || r == '"' }
 
+// pair matches a part of a key as FormatKey writes it, and the parts behind it.
+var pair = regexp.MustCompile(`^([^"=]+|"(?:[^"\\]|\\.)+")=([^" ]*|"(?:[^"\\]|\\.)*")(?: (.+))?$`)
+
 // ParseKey returns the parts of a key that FormatKey has written, and reports whether the text is
 // one.
 func ParseKey(text string) (key []KeyPart, ok bool) {
 	if text == allRequests {
 		return nil, true
 	}
-	for more := true; more; {
-		var p KeyPart
-		p.Name, text, ok = cutWord(text, "=")
-		if !ok || text == "" {
+	for more := true; more; more = text != "" {
+		m := pair.FindStringSubmatch(text)
+		if m == nil {
 			return nil, false
 		}
-		p.Value, text, ok = cutWord(text[1:], " ")
-		if !ok {
-			return nil, false
+		for i, word := range m[1:3] {
+			if strings.HasPrefix(word, `"`) {
+				m[1+i], _ = strconv.Unquote(word)
+			}
 		}
-		key = append(key, p)
-		_, text, more = strings.Cut(text, " ")
+		key, text = append(key, KeyPart{m[1], m[2]}), m[3]
 	}
 	return key, true
-}
-
-// cutWord returns what appendWord has written before a character or the end of text, and the rest
-// from there on.
-func cutWord(text, end string) (word, rest string, ok bool) {
-	if !strings.HasPrefix(text, `"`) {
-		word, _, _ = strings.Cut(text, end)
-		return word, text[len(word):], true
-	}
-	quoted, err := strconv.QuotedPrefix(text)
-	if err != nil {
-		return "", "", false
-	}
-	word, err = strconv.Unquote(quoted)
-	rest = text[len(quoted):]
-	return word, rest, err == nil && (rest == "" || strings.HasPrefix(rest, end))
 }
 
 // FormatMaskedKey is FormatKey with a short hash in place of each value that is not an address,
@@ -289,11 +276,14 @@ func FormatMaskedKey(key []KeyPart) string {
 	return FormatKey(masked)
 }
 
+const mustBeNetwork = "must be an address or a network of clients, such as 192.0.2.1 or " +
+	"2001:db8::/32"
+
 // addressMatcher compares addresses in any spelling with an address or a network.
 func addressMatcher(want string) (holds func(string) bool, must string) {
 	network, ok := clientaddr.ParseNetwork(want)
 	if !ok {
-		return nil, "must be an address or a network of clients, such as 192.0.2.1 or 2001:db8::/32"
+		return nil, mustBeNetwork
 	}
 	return func(v string) bool {
 		a, err := netip.ParseAddr(v)

@@ -2,6 +2,7 @@ package httplimit
 
 import (
 	"net/http"
+	"net/netip"
 	"net/url"
 	"path"
 	"slices"
@@ -16,10 +17,15 @@ import (
 
 // findRules collects the rules that apply to the request in c.entries.
 func (c *call) findRules() {
+	if c.isException(c.policy.except) {
+		return
+	}
 	for _, s := range c.policy.sets {
-		picked, unclear := s.picks(c.r, c.l.foldPaths)
-		if unclear && s.firstEnforced != nil {
-			c.pushFault(s.firstEnforced, isUnclear, "path")
+		picked, unclear := picks(&s.Selector, c.r, c.l.foldPaths)
+		if unclear {
+			if r := c.firstOf(s.enforced); r != nil {
+				c.pushFault(r, isUnclear, "path")
+			}
 		}
 		if !picked {
 			continue
@@ -51,11 +57,11 @@ func (c *call) collect(ladders []ladder, shadowsOnly bool) (applied bool) {
 func (c *call) collectGroup(g []*rule, shadowsOnly bool) (applied bool) {
 	holds, repeated := c.matches(g[0].conditions)
 	if repeated != "" {
-		i := slices.IndexFunc(g, func(r *rule) bool { return !r.Shadow })
-		if i >= 0 && !shadowsOnly {
-			c.pushFault(g[i], isRepeated, repeated)
+		r := c.firstOf(g)
+		if r != nil && !shadowsOnly {
+			c.pushFault(r, isRepeated, repeated)
 		}
-		return i >= 0
+		return r != nil
 	}
 	if !holds {
 		return false
@@ -70,6 +76,29 @@ func (c *call) collectGroup(g []*rule, shadowsOnly bool) (applied bool) {
 		}
 	}
 	return applied
+}
+
+// firstOf returns the first enforced rule of which the request is not an exception, or nil.
+func (c *call) firstOf(rules []*rule) *rule {
+	for _, r := range rules {
+		if !r.Shadow && !c.isException(r.except) {
+			return r
+		}
+	}
+	return nil
+}
+
+// isException reports whether the request is one of the exceptions.
+func (c *call) isException(all []exception) bool {
+	for i := range all {
+		e := &all[i]
+		contains := func(p netip.Prefix) bool { return p.Contains(c.client()) }
+		if picked, _ := picks(&e.Selector, c.r, c.l.foldPaths); picked &&
+			(len(e.networks) == 0 || slices.ContainsFunc(e.networks, contains)) {
+			return true
+		}
+	}
+	return false
 }
 
 // matches reports whether all conditions hold. If that depends on a key that the request has more
@@ -87,10 +116,10 @@ func (c *call) matches(conditions []condition) (holds bool, repeated string) {
 	return repeated == "", repeated
 }
 
-// pushEntry adds a rule with its key in this request. It adds nothing and reports false if the
-// request lacks a part of the key and the rule then does not apply.
+// pushEntry adds a rule with its key in this request. It adds nothing and reports false if the rule
+// does not apply, because the request is an exception or lacks a part of the key.
 func (c *call) pushEntry(r *rule) bool {
-	if r.isParent && !c.client().Is6() {
+	if r.isParent && !c.client().Is6() || c.isException(r.except) {
 		return false
 	}
 	e := c.newEntry(r.now())
@@ -176,9 +205,9 @@ func normalized(s policy.Selector, foldPaths bool) policy.Selector {
 	return s
 }
 
-// picks reports whether the selector of s, which is normalized, picks the request. It reports
-// ambiguous if s picks it or not as one reads the path: see ResolvePath.
-func (s *set) picks(r *http.Request, foldPaths bool) (picked, ambiguous bool) {
+// picks reports whether a selector, which is normalized, picks the request. It reports ambiguous if
+// it picks it or not as one reads the path: see ResolvePath.
+func picks(s *policy.Selector, r *http.Request, foldPaths bool) (picked, ambiguous bool) {
 	method := func(m string) bool { return strings.EqualFold(m, r.Method) }
 	if len(s.Methods) > 0 && !slices.ContainsFunc(s.Methods, method) {
 		return false, false

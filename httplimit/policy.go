@@ -14,6 +14,8 @@ type (
 	RuleSet = policy.RuleSet
 	// Selector picks requests: see policy.Selector.
 	Selector = policy.Selector
+	// Exception picks requests that are not limited: see policy.Exception.
+	Exception = policy.Exception
 	// Evaluation says which of the rules of a set apply to a request: see policy.Evaluation.
 	Evaluation = policy.Evaluation
 	// Rule is one limit, with a bucket for each value of its keys: see policy.Rule.

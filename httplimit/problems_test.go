@@ -8,7 +8,8 @@ import (
 // Keys that nothing supplies are reported with all other errors.
 func TestParsePolicyForReportsAllErrorsAtOnce(t *testing.T) {
 	policy := jsonRules(`"typo": 1`, jsonRule("a", `["ip:port", "header:"]`, 1, ""),
-		jsonRule("a", `["nosuch", "jwt:sub"]`, 1, `"match": {"foo": 1}`))
+		jsonRule("a", `["nosuch", "jwt:sub"]`, 1, `"match": {"foo": 1},
+			"except": [{"ip:address": ["10.0.0.0/8", "localhost"]}]`))
 	const unknown = "must be ip:address, header:<name>, query:<name>, jwt:<claim> or a key " +
 		"that the application adds "
 	const want = `httplimit: policy:
@@ -18,7 +19,8 @@ rules[1].name must be unique (got "a" again)
 rules[0].limit_keys[0] ` + unknown + `(got "ip:port")
 rules[1].limit_keys[0] ` + unknown + `(got "nosuch")
 rules[1].limit_keys[1] needs claims, which only "jwt": "unverified" supplies here (got "jwt:sub")
-rules[1].match.foo ` + unknown + `(got "foo")`
+rules[1].match.foo ` + unknown + `(got "foo")
+rules[1].except[0]["ip:address"][1] ` + mustBeNetwork + ` (got "localhost")`
 	if p, err := ParsePolicyFor([]byte(policy), WithoutClaims()); p != nil || err == nil ||
 		err.Error() != want {
 		t.Errorf("%v\nwant\n%s", err, want)

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
 
 	"github.com/seed-181794aa/ratelimit/httplimit/policy"
+	"github.com/seed-181794aa/ratelimit/internal/clientaddr"
 	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
@@ -18,6 +20,7 @@ import (
 // compiled is a policy prepared for requests. It is immutable.
 type compiled struct {
 	liveSettings
+	except        []exception
 	sets          []*set
 	rules         []*rule // of all sets, with their fallbacks, in order
 	settles       bool    // a rule has its cost in the response
@@ -35,7 +38,13 @@ type set struct {
 	// withShadows has all rules, and collect takes only the shadow rules from it.
 	ladders, withShadows []ladder
 	fallback             []*rule
-	firstEnforced        *rule // nil if all rules are shadow rules
+	enforced             []*rule // with the fallback
+}
+
+// exception is a policy.Exception prepared for requests.
+type exception struct {
+	policy.Selector
+	networks []netip.Prefix
 }
 
 type condition struct {
@@ -60,6 +69,7 @@ type rule struct {
 	tierIndex int // in the table
 
 	conditions []condition
+	except     []exception
 }
 
 // compilation is the work of preparing a policy.
@@ -105,6 +115,7 @@ func (l *Limiter) arrange(p *policy.Policy) (*compiled, policy.Problems) {
 	b := &compilation{l: l, policy: p, label: p.Labels(), errs: p.Check()}
 	out := &compiled{
 		unverifiedJWT: p.UnverifiedJWT, maxWaiting: int64(cmp.Or(p.MaxWaiting, defaultMaxWaiting)),
+		except: b.newExceptions(p.Except, "except"),
 	}
 	for i := range p.Sets {
 		s := &p.Sets[i]
@@ -117,10 +128,7 @@ func (l *Limiter) arrange(p *policy.Policy) (*compiled, policy.Problems) {
 		}
 		out.rules = append(out.rules, rules...) // a copy
 		isShadow := func(r *rule) bool { return r.Shadow }
-		isEnforced := func(r *rule) bool { return !r.Shadow }
-		if i := slices.IndexFunc(rules, isEnforced); i >= 0 {
-			c.firstEnforced = rules[i]
-		}
+		c.enforced = slices.DeleteFunc(slices.Clone(rules), isShadow)
 		if s.Fallback != nil {
 			c.fallback = rules[fallbackAt:]
 			rules = rules[:fallbackAt:fallbackAt]
@@ -150,6 +158,7 @@ func (b *compilation) newRules(s *policy.RuleSet, r *policy.Rule, path policy.Pa
 		}
 		conditions = append(conditions, condition{source, holds})
 	}
+	except := b.newExceptions(r.Except, path.Field("except"))
 	if r.Cost.Source == policy.ResponseUsage && b.l.usage.Read == nil {
 		b.errs.Add(path.Field("algorithm_config").Field("cost_source"),
 			"needs the option WithUsage, which this program does not set (got %q)", r.Cost.Source)
@@ -157,7 +166,7 @@ func (b *compilation) newRules(s *policy.RuleSet, r *policy.Rule, path policy.Pa
 	for i, level := range r.Levels() {
 		c := &rule{
 			Rule: level, base: r.Name, isParent: i > 0, price: newPricing(r.Cost),
-			sources: slices.Clone(sources), conditions: conditions,
+			sources: slices.Clone(sources), conditions: conditions, except: except,
 		}
 		c.set, c.id = s.Name, ruleID(s.Name, c.Name, r.Keys)
 		c.Shadow = r.Shadow || s.Shadow
@@ -170,6 +179,23 @@ func (b *compilation) newRules(s *policy.RuleSet, r *policy.Rule, path policy.Pa
 			c.ruleText = newRuleText(b.label(s.Name, c.Name), &c.Rule)
 		}
 		b.addTiers(c, path)
+		all = append(all, c)
+	}
+	return all
+}
+
+func (b *compilation) newExceptions(exceptions []policy.Exception, path policy.Path) (
+	all []exception,
+) {
+	for i, e := range exceptions {
+		c := exception{Selector: normalized(e.Selector, b.l.foldPaths)}
+		for j, text := range e.Networks {
+			network, ok := clientaddr.ParseNetwork(text)
+			if !ok {
+				b.errs.Add(path.Index(i).Field("ip:address").Index(j), "%s (got %q)", mustBeNetwork, text)
+			}
+			c.networks = append(c.networks, network)
+		}
 		all = append(all, c)
 	}
 	return all

@@ -52,7 +52,7 @@ func TestSelectorPicksPaths(t *testing.T) {
 		{Selector{PathExact: "/v1/x;b"}, "/v1;a/x;b", true},
 	} {
 		s := &set{Selector: normalized(c.selector, false)}
-		if got, _ := s.picks(&http.Request{URL: &url.URL{Path: c.path}}, false); got != c.want {
+		if got, _ := picks(&s.Selector, &http.Request{URL: &url.URL{Path: c.path}}, false); got != c.want {
 			t.Errorf("%+v picks %q: %v", c.selector, c.path, got)
 		}
 	}
@@ -79,7 +79,7 @@ func TestSelectorPicksHostsAndMethods(t *testing.T) {
 		{"POST", "b.example", false},
 		{"POST", "", false},
 	} {
-		if got, _ := s.picks(&http.Request{
+		if got, _ := picks(&s.Selector, &http.Request{
 			Method: c.method, Host: c.host,
 			URL: &url.URL{},
 		}, false); got != c.want {

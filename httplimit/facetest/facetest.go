@@ -170,6 +170,17 @@ var cases = []struct {
 			{[]string{"X-Plan: paid"}, 200, "1"}, {nil, 200, "0"}, {nil, 429, "0"},
 		},
 	}, {
+		name: "exceptions of a rule and of the policy",
+		policy: `{"except": [{"pathExact": "` + PathB + `", "methods": ["POST"]}], "rules": [
+			{"name": "tight", "limit_keys": [], "except": [{"pathExact": "` + PathA + `"}],
+				"algorithm_config": {"tokens_per_second": 0.001, "burst": 1}},
+			{"name": "wide", "limit_keys": [], "algorithm_config": {
+				"tokens_per_second": 0.001, "burst": 2}}]}`,
+		steps: []step{
+			{nil, 200, "1"}, {[]string{PathB}, 200, ""}, {nil, 200, "0"}, {nil, 429, "0"},
+			{[]string{PathB}, 200, ""},
+		},
+	}, {
 		name: "tiers of a bucket, and weights",
 		policy: `{"name": "r", "limit_keys": ["header:x-key"], "algorithm_config": {
 			"tokens_per_second": 0.001, "burst": 2, "cost_source": "header:x-weight", "max_cost": 9,

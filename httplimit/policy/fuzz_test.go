@@ -13,7 +13,9 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add([]byte(jsonRules(`"evaluation": "first_match", "jwt": "unverified", "mode": "shadow"`,
 		jsonRule("a", `["jwt:sub", "query:q"]`, 1<<30,
-			`"on_missing": "shared", "match": {"header:x": 1}`))))
+			`"on_missing": "shared", "match": {"header:x": 1},
+			"except": [{"hosts": ["a"], "methods": ["GET"], "pathExact": "/a", "pathPrefix": "/b",
+				"ip:address": ["10.0.0.0/8"]}]`))))
 	f.Add([]byte(`{"policies": [{"id": "a", "spec": {"selector": {"hosts": ["a"]}, "rules": []}}]}`))
 	f.Add([]byte(oneRule(`["header:k"]`,
 		`"rps": 1e-9, "burst": 1, "cost_source": "header:w", "min_cost": 1e16`)))

@@ -21,6 +21,7 @@ func (p Policy) MarshalJSON() ([]byte, error) {
 		d.add("jwt", verifications[1])
 	}
 	d.add("max_waiting", p.MaxWaiting)
+	d.add("except", exceptionMembers(p.Except))
 	if len(p.Sets) == 1 && p.Sets[0].Name == "" {
 		return json.Marshal(append(d, p.Sets[0].members()...))
 	}
@@ -41,12 +42,7 @@ func (p *Policy) UnmarshalJSON(data []byte) error {
 }
 
 func (s *RuleSet) members() (m members) {
-	var selector members
-	selector.add("hosts", s.Selector.Hosts)
-	selector.add("methods", s.Selector.Methods)
-	selector.add("pathExact", s.Selector.PathExact)
-	selector.add("pathPrefix", s.Selector.PathPrefix)
-	m.add("selector", selector)
+	m.add("selector", s.Selector.members())
 	m.choose("evaluation", evaluations, int(s.Evaluation))
 	m.addMode(s.Shadow)
 	rules := []members{}
@@ -58,6 +54,23 @@ func (s *RuleSet) members() (m members) {
 		m.add(fallbackName, s.Fallback.members())
 	}
 	return m
+}
+
+func (s *Selector) members() (m members) {
+	m.add("hosts", s.Hosts)
+	m.add("methods", s.Methods)
+	m.add("pathExact", s.PathExact)
+	m.add("pathPrefix", s.PathPrefix)
+	return m
+}
+
+func exceptionMembers(exceptions []Exception) (all []members) {
+	for i := range exceptions {
+		m := exceptions[i].members()
+		m.add(addressKey, exceptions[i].Networks)
+		all = append(all, m)
+	}
+	return all
 }
 
 func (r *Rule) members() members {
@@ -82,6 +95,7 @@ func (r *Rule) members() members {
 
 	m := members{{"name", r.Name}, {"limit_keys", append([]string{}, r.Keys...)}}
 	m.add("match", r.Match)
+	m.add("except", exceptionMembers(r.Except))
 	m.choose("on_missing", missings, int(r.OnMissing))
 	m.addMode(r.Shadow)
 	m.choose("on_limit", actions, int(r.OnLimit))

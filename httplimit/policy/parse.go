@@ -57,6 +57,7 @@ func (o *object) policy() *Policy {
 	}
 	p.UnverifiedJWT = o.choice("jwt", verifications...) == 1
 	p.MaxWaiting = o.wholeNumber("max_waiting", mostWaiting)
+	p.Except = o.exceptions()
 	if o.has("rules") {
 		p.Sets = []RuleSet{o.set()}
 		return p
@@ -93,12 +94,7 @@ func (o *object) bundle() {
 
 func (o *object) set() RuleSet {
 	s := RuleSet{path: o.path}
-	o.object("selector", func(sel *object) {
-		s.Selector = Selector{
-			Hosts: sel.texts("hosts", "h"), Methods: sel.texts("methods", "M"),
-			PathExact: sel.text("pathExact"), PathPrefix: sel.text("pathPrefix"),
-		}
-	})
+	o.object("selector", func(sel *object) { s.Selector = sel.selector() })
 	s.Evaluation = Evaluation(o.choice("evaluation", evaluations...))
 	s.Shadow = o.choice("mode", modes...) == 1
 	o.require("rules")
@@ -113,6 +109,23 @@ func (o *object) set() RuleSet {
 	return s
 }
 
+func (o *object) selector() Selector {
+	return Selector{
+		Hosts: o.texts("hosts", "h"), Methods: o.texts("methods", "M"),
+		PathExact: o.text("pathExact"), PathPrefix: o.text("pathPrefix"),
+	}
+}
+
+func (o *object) exceptions() (all []Exception) {
+	if o.isEmptyArray("except") {
+		o.add("except", "must not be empty")
+	}
+	o.objects("except", func(e *object) {
+		all = append(all, Exception{e.selector(), e.texts(addressKey, "192.0.2.")})
+	})
+	return all
+}
+
 // rule reads a rule. name is the name of a rule that may be without one, or "".
 func (o *object) rule(name string) Rule {
 	r := Rule{Name: name, Limit: unreadLimit}
@@ -124,6 +137,7 @@ func (o *object) rule(name string) Rule {
 	}
 	r.Keys = o.texts("limit_keys", "query:")
 	r.Match = o.match()
+	r.Except = o.exceptions()
 	r.OnMissing = OnMissing(o.choice("on_missing", missings...))
 	r.Shadow = o.choice("mode", modes...) == 1
 	r.OnLimit = OnLimit(o.choice("on_limit", actions...))

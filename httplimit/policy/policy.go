@@ -13,6 +13,8 @@ import (
 // of rules, and Check checks it. A policy must not be changed once it is in use.
 type Policy struct {
 	Sets []RuleSet
+	// Except has the requests that no rule applies to.
+	Except []Exception
 	// UnverifiedJWT reads claims from the bearer token of a request without checking its
 	// signature, if the application supplies no claims. A client can then claim anything.
 	UnverifiedJWT bool
@@ -68,6 +70,8 @@ type Rule struct {
 	// Match has the values that keys must have for the rule to apply. These keys need not be
 	// in Keys. Values are compared as text. The value of ip:address is an address or a network.
 	Match map[string]string
+	// Except has the requests that the rule does not apply to, as if Match did not hold.
+	Except []Exception
 	// OnMissing says what happens if a request lacks one of Keys.
 	OnMissing OnMissing
 	// Shadow makes the rule report what it would have decided. It never changes a response, except
@@ -118,6 +122,14 @@ type Selector struct {
 	// and "/v1/x", but not "/v1". If both are given, one of them must fit. Paths are compared
 	// as httplimit.ResolvePath reads them, with backslashes as slashes.
 	PathExact, PathPrefix string
+}
+
+// Exception picks requests that are not limited: those that its Selector picks, from a client in
+// Networks. It must have a field. A path that servers read differently is not an exception.
+type Exception struct {
+	Selector
+	// Networks are addresses and networks, as Match has for ip:address. None means all clients.
+	Networks []string
 }
 
 const fallbackName = "fallback_limit"

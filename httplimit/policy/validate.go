@@ -30,6 +30,7 @@ func (p *Policy) Check() Problems {
 		}
 		s.check(path, &errs)
 	}
+	checkExceptions(p.Except, "except", &errs)
 	p.checkLabels(&errs)
 	p.checkWaiting(&errs)
 	return errs
@@ -85,6 +86,17 @@ func (s *Selector) check(path Path, errs *Problems) {
 	}
 }
 
+// checkExceptions checks the exceptions at a path, but their networks.
+func checkExceptions(all []Exception, path Path, errs *Problems) {
+	for i := range all {
+		e := &all[i]
+		if e.Selector.isEmpty() && len(e.Networks) == 0 {
+			errs.Add(path.Index(i), "must not be empty, because every request would be an exception")
+		}
+		e.check(path.Index(i), errs)
+	}
+}
+
 // CheckHost returns what a host of a selector, or of a match on header:host, must be, or "".
 func CheckHost(host string) (must string) {
 	if hostName.MatchString(host) {
@@ -117,6 +129,7 @@ func (r *Rule) check(path Path, errs *Problems) {
 			errs.Add(keyPath, "must not be empty, because an empty value counts as missing")
 		}
 	}
+	checkExceptions(r.Except, path.Field("except"), errs)
 	if r.OnMissing < Skip || r.OnMissing > Shared {
 		errs.Add(path.Field("on_missing"), "is %d, want Skip, Reject or Shared", r.OnMissing)
 	}

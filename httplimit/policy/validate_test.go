@@ -175,6 +175,19 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 				"brackets (got \"*\")\nselector.methods[1] must be a method, such as GET (got \"\")",
 		},
 		{
+			jsonRules(`"except": [{}, {"hosts": ["*"]}]`, jsonRule("a", "[]", 1,
+				`"except": [{"pathExact": "x", "ip:address": [1], "path": 1}, 1]`),
+				jsonRule("b", "[]", 1, `"except": []`)),
+			"rules[0].except[0][\"ip:address\"][0] must be a string (got a number)\n" +
+				"rules[0].except[0].path is an unknown field\n" +
+				"rules[0].except[1] must be an object (got a number)\n" +
+				"rules[1].except must not be empty\n" +
+				"rules[0].except[0].pathExact must start with / (got \"x\")\n" +
+				"except[0] must not be empty, because every request would be an exception\n" +
+				"except[1].hosts[0] must be a host name, an IPv4 address or an IPv6 address in " +
+				"brackets (got \"*\")",
+		},
+		{
 			`{"policies": [{"id": "a", "spec": []}]}`,
 			"policies[0].spec must be an object (got an array)",
 		},

@@ -13,6 +13,7 @@ func (p *Policy) Warnings() (texts []string) {
 		w.Add("jwt", "is unverified: without a check of the signature a client may claim anything, "+
 			"plan=enterprise included")
 	}
+	w.exceptions(p.Except, "except")
 	for i := range p.Sets {
 		w.set(&p.Sets[i], p.setPath(i))
 	}
@@ -49,6 +50,7 @@ func (w *warner) set(s *RuleSet, path Path) {
 		}
 		if s.enforces(r) && !bounded {
 			w.invented(r, rulePath)
+			w.exceptions(r.Except, rulePath.Field("except"))
 		}
 		w.raised(s, r, rulePath.Field("match"))
 		w.tiers(s, r, rulePath)
@@ -67,15 +69,31 @@ func (w *warner) selector(s *Selector, path Path) {
 		w.Add(path.Field("hosts"), "are chosen by the client: a request for another host is not "+
 			"limited, also if it reaches the same server")
 	}
-	has := func(method string) bool {
-		return slices.ContainsFunc(s.Methods, func(m string) bool {
-			return strings.EqualFold(m, method)
-		})
-	}
-	if has("GET") && !has("HEAD") {
+	if s.hasMethod("GET") && !s.hasMethod("HEAD") {
 		w.Add(path.Field("methods"), "have GET but not HEAD, which servers answer with the same work")
 	}
 }
+
+func (s *Selector) hasMethod(method string) bool {
+	return slices.ContainsFunc(s.Methods, func(m string) bool { return strings.EqualFold(m, method) })
+}
+
+// exceptions warns of exceptions that a client can choose.
+func (w *warner) exceptions(all []Exception, path Path) {
+	for i := range all {
+		e, path := &all[i], path.Index(i)
+		if e.isInvented() {
+			w.Add(path.Field("hosts"), "are chosen by the client: a request for such a host is not "+
+				"limited, also if it reaches another server")
+		}
+		if len(e.Networks) == 0 && e.hasMethod("HEAD") && !e.hasMethod("GET") {
+			w.Add(path.Field("methods"), "have HEAD but not GET, which servers answer with the same work")
+		}
+	}
+}
+
+// isInvented reports whether a client can make any request an exception.
+func (e *Exception) isInvented() bool { return len(e.Networks) == 0 && len(e.Hosts) > 0 }
 
 // boundsElsewhere reports whether a rule of another set limits all requests.
 func (p *Policy) boundsElsewhere(s *RuleSet) bool {
@@ -87,9 +105,12 @@ func (p *Policy) boundsElsewhere(s *RuleSet) bool {
 	return false
 }
 
+func (s *Selector) isEmpty() bool {
+	return len(s.Hosts) == 0 && len(s.Methods) == 0 && s.PathExact == "" && s.PathPrefix == ""
+}
+
 func (s *Selector) isEverything() bool {
-	return len(s.Hosts) == 0 && len(s.Methods) == 0 &&
-		(s.PathExact == "" && s.PathPrefix == "" || s.PathPrefix == "/")
+	return s.isEmpty() || len(s.Hosts) == 0 && len(s.Methods) == 0 && s.PathPrefix == "/"
 }
 
 // bounds reports whether a rule limits all requests of the set, whatever a client sends.
@@ -113,5 +134,6 @@ func (s *RuleSet) enforces(r *Rule) bool { return !s.Shadow && !r.Shadow }
 // alwaysApplies reports whether a rule of the set is enforced on every request.
 func (s *RuleSet) alwaysApplies(r Rule) bool {
 	hasAllKeys := r.OnMissing != Skip || !slices.ContainsFunc(r.Keys, isNotAddressKey)
-	return len(r.Match) == 0 && s.enforces(&r) && hasAllKeys
+	canEscape := slices.ContainsFunc(r.Except, func(e Exception) bool { return e.isInvented() })
+	return len(r.Match) == 0 && s.enforces(&r) && hasAllKeys && !canEscape
 }

@@ -116,6 +116,16 @@ func TestWarnings(t *testing.T) {
 			bundle(set("a", "", key("a", "")), set("b", `"selector": {"pathPrefix": "/v1/"}`, free)),
 			"policies[0].spec.rules[0].limit_keys[0]" + chosen,
 		},
+		// Exceptions that a client chooses.
+		{jsonRules(`"except": [{"hosts": ["a.test"]}]`, free), "except[0].hosts are chosen by the client"},
+		{jsonRules(`"except": [{"hosts": ["a.test"], "ip:address": ["10.0.0.1"]}]`, free), ""},
+		{jsonRules(`"except": [{"pathPrefix": "/"}, {"methods": ["head"]}]`, fixed),
+			"except[1].methods have HEAD but not GET"},
+		{jsonRules("", jsonRule("a", "[]", 1, `"except": [{"hosts": ["a"]}]`)), "rules[0].except[0].hosts"},
+		{jsonRules("", jsonRule("a", "[]", 1, `"except": [{"hosts": ["a"]}]`), free), ""},
+		{jsonRules("", key("a", ""), jsonRule("b", "[]", 1, `"except": [{"pathExact": "/"}]`)), ""},
+		{jsonRules("", key("a", ""), jsonRule("b", "[]", 1, `"except": [{"hosts": ["a"],
+			"ip:address": ["10.0.0.1"]}]`)), ""},
 		// Tiers that a client chooses.
 		{
 			tiers("header:plan", `"rps": 1, "burst": 11`), "algorithm_config.tiers.by" + chosen +
@@ -146,6 +156,11 @@ func TestWarnings(t *testing.T) {
 		if (got == "") != (c.want == "") || !strings.HasPrefix(got, c.want) || len(warnings) > 1 {
 			t.Errorf("%s\n%q, want %q", c.policy, got, c.want)
 		}
+	}
+	escapes := jsonRules("", key("a", ""), jsonRule("b", "[]", 1, `"except": [{"hosts": ["a"]}]`))
+	if all := mustParse(t, escapes).Warnings(); len(all) != 2 ||
+		!strings.HasPrefix(all[0], "rules[0].limit_keys[0]"+chosen) {
+		t.Errorf("a key that only a rule with an exception bounds: %q", all)
 	}
 	claims := jsonRules(`"jwt": "unverified"`, jsonRule("a", `["jwt:sub"]`, 1, ""))
 	if all := mustParse(t, claims).Warnings(); len(all) != 2 ||

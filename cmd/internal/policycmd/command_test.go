@@ -127,7 +127,7 @@ These rules do not apply: free
 
 // Explain also reports rules that do not apply, and rules whose key is missing.
 func TestExplainWhatIsMissing(t *testing.T) {
-	const sets = `{"policies": [
+	const sets = `{"except": [{"pathExact": "/health", "ip:address": ["127.0.0.0/8"]}], "policies": [
 		{"id": "one", "spec": {"selector": {"pathPrefix": "/v1/"}, "rules": [{"name": "r",
 		 "limit_keys": ["query:user"], "on_missing": "reject",
 		 "algorithm_config": {"rps": 1, "burst": 1}}]}},
@@ -138,6 +138,11 @@ func TestExplainWhatIsMissing(t *testing.T) {
 one/r  enforce  query:user=  1     1      1/s   refused: lacks query:user (400)
 
 These rules do not apply: two/r
+`},
+		{"G@T /v1", "", "tb-proxy refuses the request with 400: it cannot send it on as it is.\n"},
+		{"GET /health", "Host: h.test", `No rule applies: the request passes, without rate limit fields.
+
+These rules do not apply: one/r, two/r
 `},
 		{"GET /v1", "", `No rule applies: the request passes, without rate limit fields.
 

@@ -56,6 +56,10 @@ func (c *Explain) Run(ctx context.Context, std cli.IO) error {
 		from = a.String()
 	}
 	fmt.Fprintf(std.Stdout, "%s %s from %s\n\n", r.Method, r.URL.RequestURI(), from)
+	if !httplimit.CanForward(r) {
+		fmt.Fprintln(std.Stdout, "tb-proxy refuses the request with 400: it cannot send it on as it is.")
+		return nil
+	}
 	path, rawPath, ok := httplimit.ResolvePath(r.URL)
 	if !ok {
 		fmt.Fprintln(std.Stdout, "tb-proxy refuses the request with 400: its path has two meanings.")

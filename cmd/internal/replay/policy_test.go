@@ -100,6 +100,14 @@ func TestAPolicyByHand(t *testing.T) {
 				strings.Repeat(jsonLine(0, "1.1.1.1", "POST", "h", "/v2/", ""), 3), "8/1 a 2/1",
 		},
 		{
+			"exceptions", `{"except": [{"pathExact": "/health"}, {"hosts": ["h"], "methods": ["PUT"]}],
+				"rules": [{"name": "a", "limit_keys": [], "except": [{"ip:address": ["1.1.1.2"]}], ` + config +
+				`}]}`,
+			strings.Repeat(get("1.1.1.1", "")+get("1.1.1.2", "")+
+				jsonLine(0, "1.1.1.1", "GET", "h", "/health?q", "")+
+				jsonLine(0, "1.1.1.1", "PUT", "h", "/x", ""), 3), "11/1 a 2/1",
+		},
+		{
 			"request lines", `{"selector": {"methods": ["POST"]}, "rules": [
 				{"name": "a", "limit_keys": ["query:q"], ` + config + `}]}`,
 			strings.Repeat(requestLine("POST /a?q=1&r=2 HTTP/1.1"), 3) +
@@ -156,6 +164,10 @@ func TestRulesThatNoRequestHasTheKeysOf(t *testing.T) {
 			{"name": "x", "limit_keys": [], ` + config + `}]}`, "method"},
 		{`{"selector": {"pathPrefix": "/"}, "rules": [
 			{"name": "x", "limit_keys": [], ` + config + `}]}`, "path"},
+		{`{"except": [{"hosts": ["h"]}], "rules": [{"name": "x", "limit_keys": [], ` + config + `}]}`,
+			"header:Host"},
+		{`{"name": "x", "limit_keys": [], "except": [{"ip:address": ["10.0.0.1"]}], ` + config + `}`,
+			"ip:address"},
 		{`{"name": "x", "limit_keys": ["ip:address/64,/56"], ` + config + `}`, "ip:address"},
 		{`{"selector": {"hosts": ["h"]}, "rules": [{"name": "x", "limit_keys": [], ` + config + `}]}`,
 			"header:Host"},

@@ -68,22 +68,35 @@ func newParts(p *policy.Policy) (parts []*part, fields []string) {
 	}
 	for _, s := range p.Sets {
 		for r := range s.All() {
-			for _, key := range append(slices.Clone(r.Keys), r.Cost.Source, r.Tiers.By) {
-				look(r.Name, key)
-			}
+			keys := append(slices.Clone(r.Keys), r.Cost.Source, r.Tiers.By)
 			for key := range r.Match {
+				keys = append(keys, key)
+			}
+			keys = append(keys, picksBy(s.Selector)...)
+			for _, e := range slices.Concat(p.Except, r.Except) {
+				keys = append(keys, picksBy(e.Selector)...)
+				if len(e.Networks) > 0 {
+					keys = append(keys, "ip:address")
+				}
+			}
+			for _, key := range keys {
 				look(r.Name, key)
-			}
-			if len(s.Selector.Hosts) > 0 {
-				look(r.Name, "header:Host")
-			}
-			if len(s.Selector.Methods) > 0 {
-				look(r.Name, "method")
-			}
-			if s.Selector.PathExact != "" || s.Selector.PathPrefix != "" {
-				look(r.Name, "path")
 			}
 		}
 	}
 	return parts, fields
+}
+
+// picksBy returns what a selector looks at, as keys.
+func picksBy(s policy.Selector) (keys []string) {
+	if len(s.Hosts) > 0 {
+		keys = append(keys, "header:Host")
+	}
+	if len(s.Methods) > 0 {
+		keys = append(keys, "method")
+	}
+	if s.PathExact != "" || s.PathPrefix != "" {
+		keys = append(keys, "path")
+	}
+	return keys
 }
