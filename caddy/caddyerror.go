@@ -14,7 +14,7 @@ var optionNames = map[string]string{
 	"id": "rule", "limit_keys": "key", "max_delay": "delay", "tokens_per_second": "rate",
 	"hosts": "host", "methods": "method", "pathExact": "path", "pathPrefix": "path",
 	"cost_source": "cost", "fixed_cost": "cost", "default_cost": "cost default",
-	"min_cost": "cost min", "max_cost": "cost max", "hide_cost_header": "cost hide",
+	"min_cost": "cost min", "max_cost": "cost max", "hide_cost_header": "cost hide", "status_costs": "cost",
 	"Reason": "reason_field",
 }
 
@@ -51,8 +51,10 @@ func (p *parser) explain(err error) error {
 		name, _, _ = strings.Cut(name, "[")
 		name = strings.TrimSuffix(name, ":")
 		name = cmp.Or(optionNames[name], name)
-		if strings.Contains(path, "except[") && name != "except" {
-			name = "except " + name
+		for field, option := range map[string]string{"except[": "except", "status_costs.": "cost"} {
+			if strings.Contains(path, field) && name != option {
+				name = option + " " + name
+			}
 		}
 		option, _, _ := strings.Cut(name, " ")
 		errs = append(errs, block.at(option).Errf("%s%s %s", title, name, inWords.Replace(text)))

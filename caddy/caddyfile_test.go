@@ -50,6 +50,12 @@ func TestTheDirectiveIsThePolicy(t *testing.T) {
 			burst 3
 			cost 3
 		}
+		rule fourth {
+			key none
+			rate 1/s
+			burst 3
+			cost response:status 401 1 2xx 0 default 0.5
+		}
 		max_waiting 5
 		except {
 			path /health
@@ -113,6 +119,12 @@ func TestTheDirectiveIsThePolicy(t *testing.T) {
 				"name": "third", "limit_keys": ["{http.static}"],
 				"algorithm_config": {
 					"tokens_per_second": 0.000011574074074074073, "burst": 3, "fixed_cost": 3
+				}
+			}]}},
+			{"id": "fourth", "spec": {"rules": [{
+				"name": "fourth", "limit_keys": [], "algorithm_config": {
+					"tokens_per_second": 1, "burst": 3, "cost_source": "response:status",
+					"default_cost": 0.5, "status_costs": {"401": 1, "2xx": 0}
 				}
 			}]}}
 		]}
@@ -185,6 +197,9 @@ func TestErrorsOfTheDirectiveHaveTheirPlace(t *testing.T) {
 		{limited("cost bytes\nkey none"), `rule "r": cost must be a number, header:<name>, `},
 		{limited("cost header:x min 3 max 2\nkey none"), "<= cost max (got 3, want <= 2), at"},
 		{limited("cost header:x hide\nkey none"), "cost hide has no effect without a cost of response"},
+		{rule("cost response:status 401 x"), `"x" is not a number, at Caddyfile:4`},
+		{limited("cost response:status 0xx 1\nkey none"), "cost 0xx must be a status such as 401"},
+		{limited("cost response:status\nkey none"), `rule "r": cost is missing, because cost is response`},
 		{rule("match {\n}"), "at Caddyfile:5"},
 		{rule("match @lost"), "unrecognized matcher name: @lost, at Caddyfile:4"},
 		{rule("match /a /b"), "at Caddyfile:4"},

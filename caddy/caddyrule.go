@@ -332,6 +332,7 @@ func (p *ruleParser) cost() error {
 		return positive(p.Dispenser, args[0], &p.Cost.Fixed)
 	}
 	p.Cost.Source = nativeKey(args[0])
+	statuses := map[string]float64{}
 	for i := 1; i < len(args); i++ {
 		var to *float64
 		switch args[i] {
@@ -345,14 +346,26 @@ func (p *ruleParser) cost() error {
 		case "max":
 			to = &p.Cost.Max
 		default:
-			return p.Errf("unknown option %q of cost", args[i])
+			if !status.MatchString(args[i]) {
+				return p.Errf("unknown option %q of cost", args[i])
+			}
 		}
 		if i++; i == len(args) {
 			return p.ArgErr()
 		}
-		if err := positive(p.Dispenser, args[i], to); err != nil {
+		if to == nil {
+			n, err := strconv.ParseFloat(args[i], 64)
+			if err != nil {
+				return p.Errf("%q is not a number", args[i])
+			}
+			statuses[args[i-1]] = n
+			p.Cost.Statuses = statuses
+		} else if err := positive(p.Dispenser, args[i], to); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// status matches a status, or a class of them.
+var status = regexp.MustCompile("^[0-9][0-9x]{2}$")

@@ -102,16 +102,18 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		return next.ServeHTTP(w, r)
 	}
 	err := next.ServeHTTP(settlement.Writer(w), settlement.Request(r))
-	if err != nil {
-		settlement.Writer(unsent{w}).WriteHeader(statusOf(err))
-	}
+	settlement.Writer(unsent{w}).WriteHeader(statusOf(err))
 	return err
 }
 
-// statusOf returns the status with which Caddy answers an error of a handler.
+// statusOf returns the status with which Caddy answers if a handler has returned err, which may be
+// nil, and has written nothing.
 func statusOf(err error) int {
 	var he caddyhttp.HandlerError
-	if errors.As(err, &he) && he.StatusCode != 0 {
+	switch {
+	case err == nil:
+		return http.StatusOK
+	case errors.As(err, &he) && he.StatusCode != 0:
 		return he.StatusCode
 	}
 	return http.StatusInternalServerError

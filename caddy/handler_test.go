@@ -87,20 +87,23 @@ func TestErrorsAndPanicsSettle(t *testing.T) {
 		w.WriteHeader(http.StatusOK)
 		panic(failed)
 	}
+	const byField = `response:header:x-cost"`
+	const byStatus = `response:status", "status_costs": {"404": 1, "2xx": 0}`
 	for _, c := range []struct {
 		source string
 		next   caddyhttp.HandlerFunc
 		left   float64
 	}{
-		{"response:header:x-cost", fails, 6}, {"response:bytes", fails, 10},
-		{"response:header:x-cost", panics, 8},
+		{byField, fails, 6}, {`response:bytes"`, fails, 10}, {byField, panics, 8},
+		{byStatus, fails, 9}, {byStatus, nothing, 10}, {byStatus, panics, 10},
+		{byStatus, func(http.ResponseWriter, *http.Request) error { panic(failed) }, 6},
 	} {
 		h := newHandler(t, `{"name": "r", "limit_keys": [], "algorithm_config": {"default_cost": 4,
-			"tokens_per_second": 0.001, "burst": 10, "cost_source": "`+c.source+`"}}`)
+			"tokens_per_second": 0.001, "burst": 10, "cost_source": "`+c.source+`}}`)
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		func() {
 			defer func() { _ = recover() }()
-			if _, err := serve(h, r, c.next); !errors.Is(err, failed) {
+			if _, err := serve(h, r, c.next); err != nil && !errors.Is(err, failed) {
 				t.Error(err)
 			}
 		}()

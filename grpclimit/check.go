@@ -62,7 +62,7 @@ func foreignSources(r *httplimit.Rule) []string {
 	sources := append(slices.Clone(r.Keys), slices.Sorted(maps.Keys(r.Match))...)
 	sources = append(sources, r.Tiers.By, r.Cost.Source)
 	return slices.DeleteFunc(sources, func(source string) bool {
-		return !strings.HasPrefix(source, "query:") && !strings.HasPrefix(source, "response:") &&
-			!strings.EqualFold(source, "header:host")
+		return !strings.HasPrefix(source, "query:") && !strings.EqualFold(source, "header:host") &&
+			(!strings.HasPrefix(source, "response:") || source == "response:status")
 	})
 }

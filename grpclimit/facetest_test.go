@@ -2,6 +2,8 @@ package grpclimit
 
 import (
 	"net/http"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -39,7 +41,7 @@ func TestFace(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			facetest.Run(t, facetest.Face{WithoutResponses: true, Open: func(
+			facetest.Run(t, facetest.Face{WithoutResponses: true, WithStatuses: true, Open: func(
 				t *testing.T, policy string,
 			) func(facetest.Request) facetest.Answer {
 				l := mustNew(t, policy, append(options(t), WithFields())...)
@@ -55,7 +57,20 @@ func echoEmpty(_ any, stream grpc.ServerStream) error {
 	if err := stream.RecvMsg(&testpb.Empty{}); err != nil {
 		return err
 	}
+	for code, text := range statuses {
+		if slices.Equal(metadata.ValueFromIncomingContext(stream.Context(), facetest.Status),
+			[]string{strconv.Itoa(text)}) {
+			return status.Error(code, "")
+		}
+	}
 	return stream.SendMsg(&testpb.Empty{})
+}
+
+// statuses has the statuses of httplimit and of the application.
+var statuses = map[codes.Code]int{
+	codes.OK: http.StatusOK, codes.ResourceExhausted: http.StatusTooManyRequests,
+	codes.InvalidArgument: http.StatusBadRequest, codes.Unauthenticated: http.StatusUnauthorized,
+	codes.NotFound: http.StatusNotFound,
 }
 
 // send makes a call of a request, and an answer of its code and header.
@@ -66,10 +81,7 @@ func send(t *testing.T, conn *grpc.ClientConn, r facetest.Request) facetest.Answ
 	}
 	ctx := metadata.NewOutgoingContext(t.Context(), sent)
 	err := conn.Invoke(ctx, r.Path, &testpb.Empty{}, &testpb.Empty{}, grpc.Header(&fields))
-	answer := facetest.Answer{Status: map[codes.Code]int{
-		codes.OK: http.StatusOK, codes.ResourceExhausted: http.StatusTooManyRequests,
-		codes.InvalidArgument: http.StatusBadRequest,
-	}[status.Code(err)], Header: http.Header{}}
+	answer := facetest.Answer{Status: statuses[status.Code(err)], Header: http.Header{}}
 	for name, values := range fields {
 		answer.Header[http.CanonicalHeaderKey(name)] = values
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"sync"
 
+	"google.golang.org/genproto/googleapis/rpc/code"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
@@ -27,9 +27,7 @@ func (l *Limiter) UnaryServerInterceptor() grpc.UnaryServerInterceptor {
 		}
 		defer finish(ctx, s)
 		reply, err := handler(ctx, req)
-		if isOverload(ctx, err) {
-			s.Cancel()
-		}
+		readStatus(ctx, s, err)
 		return reply, err
 	}
 }
@@ -51,9 +49,7 @@ func (l *Limiter) StreamServerInterceptor() grpc.StreamServerInterceptor {
 		answering := &answeringStream{ServerStream: stream, settlement: s}
 		defer answering.settle(func() { finish(ctx, s) })
 		err = handler(srv, answering)
-		if isOverload(ctx, err) {
-			answering.settle(s.Cancel)
-		}
+		answering.settle(func() { readStatus(ctx, s, err) })
 		return err
 	}
 }
@@ -112,16 +108,16 @@ func finish(ctx context.Context, s *httplimit.Settlement) {
 	s.Finish()
 }
 
-// isOverload reports whether the error of a handler means that the server, or a server behind it,
-// is overloaded or down. A client cannot cause it: its own deadline does not count, and neither
-// does ResourceExhausted, the code for a message that is too large.
-func isOverload(ctx context.Context, err error) bool {
-	if err == nil || ctx.Err() != nil {
-		return false
+// readStatus reads the code of a call whose handler has returned. A client cannot cause Unavailable
+// or DeadlineExceeded, which mean that the server, or a server behind it, is overloaded or down: its
+// own deadline does not count.
+func readStatus(ctx context.Context, s *httplimit.Settlement, err error) {
+	if ctx.Err() != nil {
+		return
 	}
 	st, ok := status.FromError(err)
 	if !ok { // a server makes the status in the same way
 		st = status.FromContextError(err)
 	}
-	return st.Code() == codes.Unavailable || st.Code() == codes.DeadlineExceeded
+	s.ReadStatus(code.Code(st.Code()).String())
 }

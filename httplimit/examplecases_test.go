@@ -74,3 +74,36 @@ func ExampleWithClientAddress() {
 	// 200
 	// 200
 }
+
+// Wrong passwords count, and right ones do not. The office is not limited.
+func Example_wrongPasswords() {
+	policy, err := httplimit.ParsePolicy([]byte(`{
+		"name": "log-in", "limit_keys": ["ip:address"],
+		"except": [{ "ip:address": ["198.51.100.0/24"] }],
+		"algorithm_config": { "tokens_per_second": 0.01, "burst": 2,
+			"cost_source": "response:status", "status_costs": { "401": 1, "2xx": 0 } } }`))
+	if err != nil {
+		panic(err)
+	}
+	limiter, err := httplimit.New(policy)
+	if err != nil {
+		panic(err)
+	}
+	logIn := limiter.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, password, _ := r.BasicAuth(); password != "secret" {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	for _, from := range []string{"192.0.2.1:1234", "198.51.100.7:1234"} {
+		for _, password := range []string{"secret", "guess", "secret", "guess", "secret"} {
+			r := httptest.NewRequest(http.MethodPost, "/", nil)
+			r.RemoteAddr = from
+			r.SetBasicAuth("ada", password)
+			w := httptest.NewRecorder()
+			logIn.ServeHTTP(w, r)
+			fmt.Print(w.Code, " ")
+		}
+	}
+	// Output:
+	// 200 401 200 401 429 200 401 200 401 200
+}

@@ -1,10 +1,13 @@
 package httplimit
 
 import (
+	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/iotest"
 )
 
 func TestCostReportedInTheResponse(t *testing.T) {
@@ -68,48 +71,58 @@ func TestCostReportedInTheResponse(t *testing.T) {
 	}
 }
 
-// The ways in which a handler can end its response, with the cost of each in bytes and by a field
-// that says 25. The estimate is 10.
+const statusCosts = `, "status_costs": {"200": 1, "2xx": 2, "418": 3, "3xx": 0.25, "1xx": 5, "5xx": 0,
+	"UNAUTHENTICATED": 7, "OK": 0}`
+
+// The ways in which a handler can end its response, with the cost of each in bytes, by a
+// field that says 25, and by the status. The estimate is 10.
 func TestResponsesThatSettle(t *testing.T) {
 	for name, c := range map[string]struct {
-		handler        http.HandlerFunc
-		method         string
-		bytes, byField float64
+		handler  http.HandlerFunc
+		method   string
+		bytes    float64
+		byField  float64
+		byStatus float64
 	}{
 		"writes": {handler: func(w http.ResponseWriter, _ *http.Request) {
 			w.Write(make([]byte, 30))
 			w.Write(make([]byte, 3))
-		}, bytes: 33, byField: 25},
+		}, bytes: 33, byField: 25, byStatus: 1},
 		"writes a string": {handler: func(w http.ResponseWriter, _ *http.Request) {
 			w.(interface{ WriteString(string) (int, error) }).WriteString("12345678")
-		}, bytes: 8, byField: 25},
-		"never writes":  {handler: nothing, byField: 25},
-		"only a status": {handler: status(http.StatusTeapot), byField: 25},
-		"no content":    {handler: status(http.StatusNoContent), byField: 25},
-		"not modified":  {handler: status(http.StatusNotModified), byField: 25},
-		"an error":      {handler: status(http.StatusBadGateway), byField: 25},
-		"informational": {handler: status(http.StatusEarlyHints), byField: 25},
+		}, bytes: 8, byField: 25, byStatus: 1},
+		"never writes":  {handler: nothing, byField: 25, byStatus: 1},
+		"only a status": {handler: status(http.StatusTeapot), byField: 25, byStatus: 3},
+		"not found":     {handler: status(http.StatusNotFound), byField: 25, byStatus: 10},
+		"no content":    {handler: status(http.StatusNoContent), byField: 25, byStatus: 2},
+		"not modified":  {handler: status(http.StatusNotModified), byField: 25, byStatus: 0.25},
+		"an error":      {handler: status(http.StatusBadGateway), byField: 25, byStatus: 0},
+		"informational": {handler: status(http.StatusEarlyHints), byField: 25, byStatus: 1},
 		"continues": {handler: func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusContinue)
 			w.Header().Set("X-Usage", "26")
-		}, byField: 26},
+		}, byField: 26, byStatus: 1},
 		"switches protocols": {handler: func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusSwitchingProtocols)
 			w.Header().Set("X-Usage", "26") // too late
-		}, byField: 25},
-		"HEAD with body": {handler: write(40), method: http.MethodHead, byField: 25},
+		}, byField: 25, byStatus: 5},
+		"HEAD with body": {handler: write(40), method: http.MethodHead, byField: 25, byStatus: 1},
 		"aborts": {handler: func(w http.ResponseWriter, _ *http.Request) {
 			w.Write(make([]byte, 40))
 			panic(http.ErrAbortHandler)
-		}, bytes: 40, byField: 25},
+		}, bytes: 40, byField: 25, byStatus: 1},
 		"panics at once": {handler: func(http.ResponseWriter, *http.Request) {
 			panic(http.ErrAbortHandler)
-		}, byField: 25},
+		}, byField: 25, byStatus: 10},
 	} {
 		for source, want := range map[string]float64{
-			"response:bytes": c.bytes, "response:header:x-usage": c.byField,
+			"response:bytes": c.bytes, "response:header:x-usage": c.byField, "response:status": c.byStatus,
 		} {
-			s := newSite(t, reporting(source, ""))
+			costs := ""
+			if source == "response:status" {
+				costs = statusCosts
+			}
+			s := newSite(t, reporting(source, costs))
 			s.answer(func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("X-Usage", "25")
 				c.handler(w, r)
@@ -121,9 +134,77 @@ func TestResponsesThatSettle(t *testing.T) {
 			if got := 100 - s.left(); got != want {
 				t.Errorf("%s, %s: %v tokens, want %v", name, source, got, want)
 			}
-			s.settled(1, 0)
+			if name == "panics at once" && costs != "" { // what recovers may answer with any status
+				s.settled(0, 1)
+			} else {
+				s.settled(1, 0)
+			}
 		}
 	}
+}
+
+// A client that leaves before the status, or breaks its body off, pays the estimate.
+func TestNoClientChoosesItsStatus(t *testing.T) {
+	fail := func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "gone", http.StatusBadGateway) }
+	for name, c := range map[string]struct {
+		handler func(w http.ResponseWriter, r *http.Request, leave func())
+		cost    float64
+	}{
+		"stays": {func(w http.ResponseWriter, r *http.Request, _ func()) { fail(w, r) }, 0},
+		"leaves": {func(w http.ResponseWriter, r *http.Request, leave func()) {
+			leave()
+			fail(w, r)
+		}, 10},
+		"leaves a silent handler": {func(_ http.ResponseWriter, _ *http.Request, leave func()) { leave() }, 10},
+		"leaves after the status": {func(w http.ResponseWriter, r *http.Request, leave func()) {
+			fail(w, r)
+			leave()
+		}, 0},
+		"breaks its body off": {func(w http.ResponseWriter, r *http.Request, _ func()) {
+			if _, err := io.ReadAll(r.Body); err != nil {
+				fail(w, r)
+			}
+		}, 10},
+	} {
+		s := newSite(t, reporting("response:status", statusCosts))
+		ctx, leave := context.WithCancel(t.Context())
+		s.answer(func(w http.ResponseWriter, r *http.Request) { c.handler(w, r, leave) })
+		r := httptest.NewRequest(http.MethodPost, "/", iotest.ErrReader(io.ErrUnexpectedEOF))
+		s.send(r.WithContext(ctx))
+		if got := 100 - s.left(); got != c.cost {
+			t.Errorf("a client that %s costs %v, want %v", name, got, c.cost)
+		}
+	}
+}
+
+// A server that writes no http.ResponseWriter names the status, of which the first counts.
+func TestStatusOfAnotherServer(t *testing.T) {
+	for _, c := range []struct {
+		end  func(*Settlement)
+		cost float64
+	}{
+		{func(s *Settlement) { s.ReadStatus("418") }, 3}, {func(s *Settlement) { s.ReadStatus("299") }, 2},
+		{func(s *Settlement) { s.ReadStatus("404") }, 10}, {func(s *Settlement) { s.ReadStatus("OK") }, 0},
+		{func(s *Settlement) { s.ReadStatus("UNAUTHENTICATED") }, 7},
+		{func(s *Settlement) { s.ReadStatus("UNAVAILABLE") }, 10},
+		{func(s *Settlement) { s.ReadStatus("") }, 10}, {func(*Settlement) {}, 10},
+		{func(s *Settlement) { s.ReadStatus("418"); s.ReadStatus("200") }, 3},
+		{func(s *Settlement) { s.ReadStatus("418"); s.Cancel() }, 0},
+		{func(s *Settlement) { s.ReadStatus("418"); s.Abandon() }, 3},
+		{func(s *Settlement) { s.Abandon(); s.ReadStatus("418") }, 10},
+		{func(s *Settlement) { s.Writer(httptest.NewRecorder()) }, 10}, // nobody has answered yet
+	} {
+		s := newSite(t, reporting("response:status", statusCosts))
+		_, settlement, _ := s.Take(nil, request())
+		c.end(settlement)
+		settlement.Finish()
+		if got := 100 - s.left(); got != c.cost {
+			t.Errorf("%v tokens, want %v", got, c.cost)
+		}
+	}
+	var none *Settlement
+	none.ReadStatus("200")
+	none.Abandon()
 }
 
 func status(code int) http.HandlerFunc {

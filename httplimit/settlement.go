@@ -2,6 +2,7 @@ package httplimit
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -29,14 +30,16 @@ import (
 // A nil Settlement has nothing to settle, and all its methods may be called. The methods must not
 // be called at the same time.
 type Settlement struct {
-	call     *call // nil after the settlement
-	w        http.ResponseWriter
-	parts    []part
-	flights  []adapt.Request // nil once the status is known
-	bytes    int64           // of the response's body
-	usage    UsageReader     // or nil
-	isRead   bool            // ReadHeader was called
-	hijacked bool
+	call      *call // nil after the settlement
+	w         http.ResponseWriter
+	parts     []part
+	flights   []adapt.Request // nil once the status is known
+	bytes     int64           // of the response's body
+	usage     UsageReader     // or nil
+	isRead    bool            // the header
+	hijacked  bool
+	byStatus  bool // a rule has its cost in the status
+	hasStatus bool // ReadStatus was called
 
 	bodyFailed atomic.Bool // a Read of the request's body has failed
 }
@@ -50,10 +53,12 @@ func (c *call) newSettlement(observed bool) *Settlement {
 	}
 	var parts []part
 	var flights []adapt.Request
+	byStatus := false
 	for i := range c.entries {
 		e := &c.entries[i]
 		if p := &e.price; p.hidden || p.inResponse && c.hasTaken(e) {
 			parts = append(parts, part{entry: e})
+			byStatus = byStatus || p.kind == policy.ResponseStatus
 		}
 		if adapts && e.control != nil && c.hasTaken(e) {
 			flights = append(flights, e.control.Begin())
@@ -62,7 +67,7 @@ func (c *call) newSettlement(observed bool) *Settlement {
 	if parts == nil && flights == nil {
 		return nil
 	}
-	return &Settlement{call: c, parts: parts, flights: flights}
+	return &Settlement{call: c, parts: parts, flights: flights, byStatus: byStatus}
 }
 
 func isNotPrintable(r rune) bool { return r < ' ' || r > '~' }
@@ -86,10 +91,11 @@ func (s *Settlement) Writer(w http.ResponseWriter) http.ResponseWriter {
 }
 
 // Request returns the request to pass on in place of r. Its body tells the settlement of a client
-// that breaks its body off, or sends one that is malformed. A reverse proxy answers that with 502,
-// and adaptive rules do not observe it, so that no client lowers a rate with it.
+// that breaks its body off, or sends one that is malformed. A reverse proxy answers that with 502.
+// Adaptive rules do not observe it, and no rule has its cost in that status, so that a client
+// neither lowers a rate with it nor a cost.
 func (s *Settlement) Request(r *http.Request) *http.Request {
-	if s == nil || s.flights == nil || r.Body == nil || r.Body == http.NoBody {
+	if s == nil || s.flights == nil && !s.byStatus || r.Body == nil || r.Body == http.NoBody {
 		return r
 	}
 	watched := *r
@@ -119,7 +125,7 @@ func (s *Settlement) Finish() {
 	}
 	if s.w != nil {
 		// If no handler has written an answer, what recovers from a panic still can.
-		s.ReadHeader(s.w.Header())
+		s.readHeader(0, s.w.Header())
 		s.hideTrailers(s.w.Header())
 		if !s.hijacked {
 			s.readBody()
@@ -149,6 +155,31 @@ func (s *Settlement) Cancel() {
 func (s *Settlement) Abandon() {
 	s.observe(statusClientGone, nil)
 	s.Finish()
+}
+
+// ReadStatus reads the status of a response that is not written to Writer: a status of HTTP such as
+// 401, or a code of gRPC such as UNAUTHENTICATED. The writer of Writer calls it. Only the first
+// status counts, and none if the client has left before. Middleware reads 200 if its handler has
+// returned and has written nothing. Otherwise the estimate stands then.
+func (s *Settlement) ReadStatus(status string) {
+	if s == nil || s.call == nil {
+		return
+	}
+	code, err := strconv.Atoi(status)
+	if err != nil {
+		code = http.StatusOK
+	}
+	if status == "UNAVAILABLE" || status == "DEADLINE_EXCEEDED" {
+		code = http.StatusServiceUnavailable
+	}
+	s.observe(code, nil)
+	for i := range s.parts {
+		p := &s.parts[i]
+		if p.price.kind == policy.ResponseStatus && !s.hasStatus && !s.isGone() {
+			p.actual, p.known = p.Cost.OfStatus(status), true
+		}
+	}
+	s.hasStatus = true
 }
 
 // settle ends the settlement.
@@ -184,13 +215,19 @@ type part struct {
 // ReadHeader reads the costs from the header of a response, and removes the fields that are hidden.
 // The writer of Writer calls it. A proxy calls it with the header of a response that it writes to a
 // hijacked connection. Only the first call has an effect.
-func (s *Settlement) ReadHeader(h http.Header) {
+func (s *Settlement) ReadHeader(h http.Header) { s.readHeader(0, h) }
+
+// readHeader is ReadHeader for a response whose status is known, unless that is 0.
+func (s *Settlement) readHeader(status int, h http.Header) {
 	if s == nil || s.isRead {
 		return
 	}
 	s.isRead = true
 	s.beginUsage(h)
-	s.observe(http.StatusOK, h) // if the status is another one, it is observed already
+	s.observe(cmp.Or(status, http.StatusOK), h)
+	if status != 0 && s.byStatus {
+		s.ReadStatus(strconv.Itoa(status))
+	}
 	for i := range s.parts {
 		if p := &s.parts[i]; p.price.field != "" {
 			p.actual, p.known = p.price.actual(h[p.price.field])
@@ -298,8 +335,7 @@ func (m *meter) Unwrap() http.ResponseWriter { return m.ResponseWriter }
 func (m *meter) WriteHeader(status int) {
 	if status < http.StatusContinue || status >= http.StatusOK ||
 		status == http.StatusSwitchingProtocols {
-		m.s.observe(status, m.Header())
-		m.s.ReadHeader(m.Header())
+		m.s.readHeader(status, m.Header())
 		m.ResponseWriter.WriteHeader(status)
 		return
 	}
@@ -318,7 +354,7 @@ func (m *meter) WriteHeader(status int) {
 
 // Write implements http.ResponseWriter.
 func (m *meter) Write(b []byte) (int, error) {
-	m.s.ReadHeader(m.Header())
+	m.s.readHeader(http.StatusOK, m.Header())
 	n, err := m.ResponseWriter.Write(b)
 	m.s.bytes += int64(n)
 	if m.s.usage != nil {
@@ -329,7 +365,7 @@ func (m *meter) Write(b []byte) (int, error) {
 
 // WriteString implements io.StringWriter.
 func (m *meter) WriteString(text string) (int, error) {
-	m.s.ReadHeader(m.Header())
+	m.s.readHeader(http.StatusOK, m.Header())
 	if m.s.usage != nil {
 		return m.Write([]byte(text))
 	}
@@ -345,7 +381,7 @@ func (f flusher) Flush() { _ = f.FlushError() }
 
 // FlushError is what http.ResponseController calls.
 func (f flusher) FlushError() error {
-	f.s.ReadHeader(f.Header())
+	f.s.readHeader(http.StatusOK, f.Header())
 	return http.NewResponseController(f.ResponseWriter).Flush()
 }
 
@@ -356,7 +392,7 @@ func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffer, err := http.NewResponseController(h.ResponseWriter).Hijack()
 	if err == nil {
 		h.s.hijacked = true
-		h.s.observe(http.StatusSwitchingProtocols, nil)
+		h.s.ReadStatus(strconv.Itoa(http.StatusSwitchingProtocols))
 	}
 	return conn, buffer, err
 }
@@ -365,7 +401,7 @@ type readerFrom struct{ hijacker }
 
 // ReadFrom implements io.ReaderFrom.
 func (r readerFrom) ReadFrom(src io.Reader) (int64, error) {
-	r.s.ReadHeader(r.Header())
+	r.s.readHeader(http.StatusOK, r.Header())
 	if usage := r.s.usage; usage != nil {
 		src = io.TeeReader(src, ignoringErrors{usage})
 	}
@@ -388,8 +424,7 @@ func (s *Settlement) observe(status int, h http.Header) {
 	if s == nil || s.flights == nil {
 		return
 	}
-	gone := status == statusClientGone || s.bodyFailed.Load() ||
-		errors.Is(s.call.r.Context().Err(), context.Canceled)
+	gone := status == statusClientGone || s.isGone()
 	for _, f := range s.flights {
 		switch {
 		case gone: // whatever the handler answers
@@ -401,6 +436,11 @@ func (s *Settlement) observe(status int, h http.Header) {
 		}
 	}
 	s.flights = nil
+}
+
+// isGone reports whether the client has left, or has not sent all of its body.
+func (s *Settlement) isGone() bool {
+	return s.bodyFailed.Load() || errors.Is(s.call.r.Context().Err(), context.Canceled)
 }
 
 // isOverload reports whether a status means that the downstream is overloaded or down. A client

@@ -25,6 +25,7 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler {
 			r = r.WithContext(newContext(r.Context(), d))
 		}
 		next.ServeHTTP(w, r)
+		settlement.readHeader(http.StatusOK, w.Header()) // if net/http answers for the handler
 	})
 }
 

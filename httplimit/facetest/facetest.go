@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,8 +19,9 @@ type Face struct {
 	// Open starts the face with a policy in JSON, whose buckets are full. It returns a function
 	// that sends a request through the face, or nil if the face cannot have the policy.
 	Open func(t *testing.T, policy string) func(Request) Answer
-	// WithoutResponses means that the face has no costs in responses.
-	WithoutResponses bool
+	// WithoutResponses means that the face has no costs in responses, and WithStatuses that it has
+	// those by status after all.
+	WithoutResponses, WithStatuses bool
 }
 
 // Request is a request to the application behind a face.
@@ -27,7 +29,7 @@ type Request struct {
 	// Path is PathA or PathB.
 	Path string
 	// Header has the fields of the request. The application copies the value of Used into the
-	// header of its response, whose status is 200 and whose body is Body.
+	// header of its response. The status is the value of Status, or 200, and then the body is Body.
 	Header http.Header
 }
 
@@ -43,7 +45,9 @@ const (
 	PathA = "/facetest.Service/A"
 	PathB = "/facetest.Service/B"
 	Used  = "X-Used"
-	Body  = "hello"
+
+	Status = "X-Status"
+	Body   = "hello"
 )
 
 // step is a request and its answer. Fields are lines as in "X-Key: a".
@@ -59,7 +63,7 @@ const unchecked = "-"
 // Run tests a face. A face that can have its buckets in Redis runs it twice.
 func Run(t *testing.T, f Face) {
 	for _, c := range cases {
-		if c.responses && f.WithoutResponses {
+		if c.responses && f.WithoutResponses && !(c.statuses && f.WithStatuses) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
@@ -104,6 +108,7 @@ var cases = []struct {
 	name      string
 	policy    string
 	responses bool // costs are in responses
+	statuses  bool // namely by status
 	steps     []step
 }{
 	{
@@ -221,6 +226,16 @@ var cases = []struct {
 		policy: `{"name": "r", "limit_keys": [], "algorithm_config": {"tokens_per_second": 0.001,
 			"burst": 11, "cost_source": "response:bytes", "default_cost": 1, "max_cost": 20}}`,
 		steps: []step{{nil, 200, "10"}, {nil, 200, "5"}, {nil, 200, "0"}, {nil, 429, "0"}},
+	}, {
+		name: "a cost by the status of the response", responses: true, statuses: true,
+		policy: `{"name": "r", "limit_keys": [], "algorithm_config": {"tokens_per_second": 0.001,
+			"burst": 4, "cost_source": "response:status", "status_costs": {
+				"401": 2, "UNAUTHENTICATED": 2, "2xx": 0, "OK": 0, "4xx": 0.5, "NOT_FOUND": 0.5}}}`,
+		steps: []step{
+			{nil, 200, "3"}, {[]string{Status + ": 401"}, 401, "3"}, {nil, 200, "1"},
+			{[]string{Status + ": 404"}, 404, "1"}, {nil, 200, "0"}, {[]string{Status + ": 401"}, 401, "0"},
+			{nil, 429, "0"},
+		},
 	},
 }
 
@@ -253,6 +268,10 @@ func Application() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if used := r.Header.Get(Used); used != "" {
 			w.Header().Set(Used, used)
+		}
+		if status, err := strconv.Atoi(r.Header.Get(Status)); err == nil {
+			w.WriteHeader(status)
+			return
 		}
 		_, _ = w.Write([]byte(Body))
 	})

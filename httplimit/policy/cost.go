@@ -2,6 +2,9 @@ package policy
 
 import (
 	"cmp"
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -19,8 +22,8 @@ func (c *Cost) Fallback() float64 {
 // have fractions.
 type Cost struct {
 	// Source is "" or "fixed", or where the cost is: "header:<name>" or "query:<name>" of the
-	// request, or "response:header:<name>", "response:bytes" or "response:usage", which needs
-	// httplimit.WithUsage.
+	// request, or "response:header:<name>", "response:bytes", "response:status" or "response:usage",
+	// which needs httplimit.WithUsage.
 	//
 	// If the cost is in the response, the request takes Default, which is an estimate. The rule
 	// is settled after the response: see httplimit.Settlement.
@@ -33,18 +36,28 @@ type Cost struct {
 	Default float64
 	// Min and Max bound the number. 0 means no bound.
 	Min, Max float64
+	// Statuses has the costs of "response:status", which may be 0: by a status such as "401", by a
+	// class of them such as "4xx", or by a code of gRPC such as "UNAUTHENTICATED". The status itself
+	// comes before its class. Any other response costs Default.
+	Statuses map[string]float64
 	// HideHeader keeps the field of "response:header:<name>" from the client.
 	HideHeader bool
 }
 
 const wantCostSource = "must be fixed, header:<name>, query:<name>, response:header:<name>, " +
-	"response:bytes or response:usage, with a name of A-Z a-z 0-9 _ - (got %q)"
+	"response:bytes, response:status or response:usage, with a name of A-Z a-z 0-9 _ - (got %q)"
 
 const (
 	minCost = leastNumber
 	// maxCost is the largest cost that makes sense in a policy: 10⁸ times the largest bucket.
 	maxCost = 1e17
 )
+
+// isStatus matches a status of HTTP, a class of them, and a code of gRPC.
+var isStatus = regexp.MustCompile("^([1-9][0-9]{2}|[1-9]xx|OK|CANCELLED|UNKNOWN|INVALID_ARGUMENT|" +
+	"DEADLINE_EXCEEDED|NOT_FOUND|ALREADY_EXISTS|PERMISSION_DENIED|RESOURCE_EXHAUSTED|" +
+	"FAILED_PRECONDITION|ABORTED|OUT_OF_RANGE|UNIMPLEMENTED|INTERNAL|UNAVAILABLE|DATA_LOSS|" +
+	"UNAUTHENTICATED)$")
 
 func (c *Cost) check(path Path, errs *Problems) {
 	kind, _ := c.Kind()
@@ -55,18 +68,29 @@ func (c *Cost) check(path Path, errs *Problems) {
 		errs.Add(path.Field("hide_cost_header"), "has no effect without a cost_source of "+
 			"response:header:<name>")
 	}
-	costs := []struct {
-		name  string
-		value float64
-	}{
-		{"fixed_cost", c.Fixed},
-		{"default_cost", c.Default},
-		{"min_cost", c.Min},
-		{"max_cost", c.Max},
+	check := func(path Path, value float64) {
+		if value != 0 && !(value >= minCost && value <= maxCost) { // NaN fails
+			errs.Add(path, "must be %g to %g (got %v)", minCost, maxCost, value)
+		}
 	}
-	for _, f := range costs {
-		if f.value != 0 && !(f.value >= minCost && f.value <= maxCost) { // NaN fails
-			errs.Add(path.Field(f.name), "must be %g to %g (got %v)", minCost, maxCost, f.value)
+	check(path.Field("fixed_cost"), c.Fixed)
+	check(path.Field("default_cost"), c.Default)
+	check(path.Field("min_cost"), c.Min)
+	check(path.Field("max_cost"), c.Max)
+	byStatus, statuses := kind == ResponseStatus, path.Field("status_costs")
+	switch {
+	case byStatus && len(c.Statuses) == 0:
+		errs.Add(statuses, "is missing, because cost_source is response:status")
+	case byStatus && (c.Min != 0 || c.Max != 0):
+		errs.Add(path.Field("cost_source"), "has no min_cost and no max_cost if it is response:status")
+	case !byStatus && len(c.Statuses) > 0:
+		errs.Add(statuses, "has no effect without a cost_source of response:status")
+	}
+	for _, status := range slices.Sorted(maps.Keys(c.Statuses)) {
+		check(statuses.Field(status), c.Statuses[status])
+		if !isStatus.MatchString(status) {
+			errs.Add(statuses.Field(status), "must be a status such as 401, a class such as 4xx, or a "+
+				"code of gRPC such as UNAUTHENTICATED")
 		}
 	}
 	if c.Max > 0 && c.Min > c.Max {
@@ -86,7 +110,7 @@ func (w *warner) costs(r *Rule, path Path) {
 	case c.Fallback() > burst:
 		w.Add(path.Field("default_cost"), "is above burst, so the rule refuses every request without "+
 			"a valid cost")
-	case inResponse && c.Default == 0:
+	case inResponse && c.Default == 0 && len(c.Statuses) == 0:
 		w.Add(path.Field("default_cost"), "is not set, so a request takes 1 token until its response "+
 			"has ended: set it to the cost of a usual response")
 	}
@@ -110,6 +134,7 @@ func (w *warner) costs(r *Rule, path Path) {
 const (
 	ResponseHeader = "response:header"
 	ResponseBytes  = "response:bytes"
+	ResponseStatus = "response:status"
 	ResponseUsage  = "response:usage"
 )
 
@@ -119,7 +144,7 @@ func (c *Cost) Kind() (kind, name string) {
 	switch c.Source {
 	case "":
 		return "fixed", ""
-	case "fixed", ResponseBytes, ResponseUsage:
+	case "fixed", ResponseBytes, ResponseStatus, ResponseUsage:
 		return c.Source, ""
 	}
 	for _, kind := range []string{"header", "query", ResponseHeader} {
@@ -129,6 +154,19 @@ func (c *Cost) Kind() (kind, name string) {
 		}
 	}
 	return "", ""
+}
+
+// OfStatus returns the cost of a response with a status: see Statuses.
+func (c *Cost) OfStatus(status string) float64 {
+	if cost, ok := c.Statuses[status]; ok {
+		return cost
+	}
+	if len(status) == 3 {
+		if cost, ok := c.Statuses[status[:1]+"xx"]; ok {
+			return cost
+		}
+	}
+	return c.Fallback()
 }
 
 // InResponse reports whether the cost is in the response.

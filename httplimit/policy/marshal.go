@@ -80,6 +80,7 @@ func (r *Rule) members() members {
 	c.add("default_cost", r.Cost.Default)
 	c.add("min_cost", r.Cost.Min)
 	c.add("max_cost", r.Cost.Max)
+	c.add("status_costs", r.Cost.Statuses)
 	c.add("hide_cost_header", r.Cost.HideHeader)
 	if t := &r.Tiers; t.By != "" || len(t.Limits) > 0 {
 		limits := map[string]members{}

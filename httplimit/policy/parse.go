@@ -169,6 +169,12 @@ func (o *object) rule(name string) Rule {
 			Fixed:  c.cost("fixed_cost"), Default: c.cost("default_cost"),
 			Min: c.cost("min_cost"), Max: c.cost("max_cost"),
 		}
+		c.object("status_costs", func(all *object) {
+			r.Cost.Statuses = map[string]float64{}
+			for _, status := range all.names {
+				r.Cost.Statuses[status] = all.costOrNone(status)
+			}
+		})
 		r.Cost.HideHeader, _ = take[bool](c, "hide_cost_header", "true or false")
 	})
 	return r
@@ -202,6 +208,20 @@ func (o *object) cost(name string) float64 {
 		return f
 	}
 	return 0
+}
+
+// costOrNone is cost for a field that may be 0.
+func (o *object) costOrNone(name string) float64 {
+	x := o.number(name)
+	if x == nil {
+		return 0
+	}
+	if x.Sign() < 0 {
+		o.add(name, "must be >= 0 (got %s)", short(x))
+		return 0
+	}
+	f, _ := x.Float64()
+	return f
 }
 
 // wholeNumber reads a number from 1 to most. It returns 0 if the field is missing or has an error.

@@ -9,7 +9,7 @@ import (
 func TestEveryErrorHasItsPath(t *testing.T) {
 	ok := jsonRule("ok", "[]", 1, "")
 	const wantSource = `algorithm_config.cost_source must be fixed, header:<name>, query:<name>, ` +
-		`response:header:<name>, response:bytes or response:usage, with a name of A-Z a-z 0-9 _ - `
+		`response:header:<name>, response:bytes, response:status or response:usage, with a name of A-Z a-z 0-9 _ - `
 	bad := func(config string) string { return oneRule("[]", config) }
 	for _, c := range []struct{ policy, want string }{
 		{
@@ -116,6 +116,24 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 			bad(`"rps": 1, "burst": 1, "cost_source": "response:bytes", "hide_cost_header": true`),
 			`algorithm_config.hide_cost_header has no effect without a cost_source of ` +
 				`response:header:<name>`,
+		},
+		{
+			bad(`"rps": 1, "burst": 1, "cost_source": "response:status", "max_cost": 1`),
+			"algorithm_config.status_costs is missing, because cost_source is response:status",
+		},
+		{
+			bad(`"rps": 1, "burst": 1, "cost_source": "response:status", "max_cost": 1,
+				"status_costs": {"401": 0, "2xx": 1e17, "OK": 0.5, "Ok": 1, "500": -1, "4xx": "1", "3xx": 1e18}`),
+			"algorithm_config.status_costs.500 must be >= 0 (got -1)\n" +
+				"algorithm_config.status_costs.4xx must be a number (got a string)\n" +
+				"algorithm_config.cost_source has no min_cost and no max_cost if it is response:status\n" +
+				"algorithm_config.status_costs.3xx must be 1e-40 to 1e+17 (got 1e+18)\n" +
+				"algorithm_config.status_costs.Ok must be a status such as 401, a class such as 4xx, or a " +
+				"code of gRPC such as UNAUTHENTICATED",
+		},
+		{
+			bad(`"rps": 1, "burst": 1, "cost_source": "response:bytes", "status_costs": {"401": 1}`),
+			"algorithm_config.status_costs has no effect without a cost_source of response:status",
 		},
 		{
 			bad(`"rps": 1, "burst": 1, "hide_cost_header": 1`),

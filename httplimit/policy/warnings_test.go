@@ -61,6 +61,8 @@ func TestWarnings(t *testing.T) {
 		{reported(`"default_cost": 2`), ""},
 		{reported(`"min_cost": 1, "max_cost": 20, "default_cost": 9`), ""},
 		{reported(`"max_cost": 2`), "algorithm_config.default_cost is not set"},
+		{oneRule("[]", `"rps": 1, "burst": 9, "cost_source": "response:status",
+			"status_costs": {"401": 1}`), ""},
 		{reported(`"default_cost": 10`), "algorithm_config.default_cost is above burst"},
 		// Claims.
 		{

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -98,6 +99,41 @@ func TestWebSocketsSettle(t *testing.T) {
 	}
 	p, front, _ := start(t, usage("response:bytes"), echo)
 	dial(t, front).Close(websocket.StatusNormalClosure, "")
+	awaitSettled(p, 0, 1)
+	wantLeft(t, p, 90)
+}
+
+// A request costs what its status says: a WebSocket has 101, and a client that leaves has none.
+func TestStatusesSettle(t *testing.T) {
+	policy := strings.Replace(usage("response:status"), `"rps"`,
+		`"status_costs": {"1xx": 30, "504": 20, "4xx": 0, "5xx": 0}, "rps"`, 1)
+	p, front, _ := start(t, policy, echo)
+	dial(t, front).Close(websocket.StatusNormalClosure, "")
+	awaitSettled(p, 1, 0)
+	wantLeft(t, p, 70)
+
+	hang := make(chan struct{})
+	p, front, _ = start(t, policy, func(http.ResponseWriter, *http.Request) { <-hang },
+		func(c *Config) { c.Timeout = time.Millisecond })
+	if r, _ := get(t, front); r.StatusCode != http.StatusGatewayTimeout {
+		t.Error(r.Status)
+	}
+	awaitSettled(p, 1, 0)
+	wantLeft(t, p, 80)
+	close(hang)
+
+	ctx, leave := context.WithCancel(t.Context())
+	p, front, _ = start(t, policy, func(_ http.ResponseWriter, r *http.Request) {
+		leave()
+		<-r.Context().Done()
+	})
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, front, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = http.DefaultClient.Do(r); err == nil {
+		t.Error("the client has not left")
+	}
 	awaitSettled(p, 0, 1)
 	wantLeft(t, p, 90)
 }
