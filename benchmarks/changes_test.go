@@ -51,17 +51,13 @@ func BenchmarkSetLimit(b *testing.B) {
 	}
 }
 
-// BenchmarkManyChanges refuses a call on a bucket that has missed many changes, and changes the limit
-// once more.
+// BenchmarkManyChanges makes calls on a bucket that has missed many changes, and one more change.
 func BenchmarkManyChanges(b *testing.B) {
 	for _, n := range []int{1, 64, 100_000} {
 		l := must(cas.New[string](tb.Limit{Capacity: 100, Tokens: 1, Per: time.Hour}))
 		_, _ = l.AllowN(context.Background(), "a", 100)
 		change := func(i int) {
-			limit := tb.Limit{Capacity: 101 + i%7, Tokens: 1, Per: time.Hour}
-			if err := l.SetLimit(limit); err != nil {
-				b.Fatal(err)
-			}
+			_ = l.SetLimit(tb.Limit{Capacity: 101 + i%7, Tokens: 1, Per: time.Hour})
 		}
 		for i := range n {
 			change(i)
