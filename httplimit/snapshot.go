@@ -7,15 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// snapshotFormat and snapshotVersion begin a snapshot. Another version is an error in Restore.
+// snapshotFormat and snapshotVersion begin a snapshot. Restore also reads the version before, which
+// has no holds. Another version is an error.
 const (
 	snapshotFormat  = "httplimit buckets"
-	snapshotVersion = 5
+	snapshotVersion = 6
 )
 
 // snapshotHead is the first line of a snapshot.
@@ -34,7 +36,8 @@ type snapshotLine struct {
 type snapshotBucket struct {
 	Key    []byte  `json:"key"`
 	Tokens float64 `json:"tokens"`
-	At     int64   `json:"at"` // in Unix nanoseconds
+	At     int64   `json:"at"`             // in Unix nanoseconds
+	Held   int64   `json:"held,omitempty"` // the end of a hold, in Unix nanoseconds
 	Tier   string  `json:"tier,omitempty"`
 }
 
@@ -88,7 +91,12 @@ func (l *Limiter) writeBuckets(out *json.Encoder, r *rule) error {
 		if level, err := r.table.Level(context.Background(), key); err == nil && level.Full == 0 {
 			continue
 		}
-		b := &snapshotBucket{[]byte(key), s.Tokens, s.At.UnixNano(), names[s.Tier]}
+		b := &snapshotBucket{[]byte(key), s.Tokens, s.At.UnixNano(), 0, names[s.Tier]}
+		if last := time.Unix(0, math.MaxInt64); s.Held.After(last) {
+			b.Held = math.MaxInt64
+		} else if !s.Held.IsZero() {
+			b.Held = s.Held.UnixNano()
+		}
 		if err := out.Encode(snapshotLine{Bucket: b}); err != nil {
 			return err
 		}
@@ -99,7 +107,11 @@ func (l *Limiter) writeBuckets(out *json.Encoder, r *rule) error {
 // state returns the state of the bucket, in the tier of that name or, if there is none, in that of
 // the rule itself.
 func (b *snapshotBucket) state(s *ruleState) tb.State {
-	return tb.State{Tokens: b.Tokens, At: time.Unix(0, b.At), Tier: s.tiers[b.Tier]}
+	state := tb.State{Tokens: b.Tokens, At: time.Unix(0, b.At), Tier: s.tiers[b.Tier]}
+	if b.Held != 0 {
+		state.Held = time.Unix(0, b.Held)
+	}
+	return state
 }
 
 // Restored describes a snapshot that Restore has read.
@@ -117,7 +129,7 @@ type Restored struct {
 // changed, its buckets keep their tokens, but not more than the capacity, and their debt.
 //
 // Restore returns an error, and changes nothing, if r has anything but a whole snapshot of this
-// version, or more buckets for a rule than its table can hold. The error has the number of the
+// version or the one before, or more buckets for a rule than its table can hold. The error has the number of the
 // line.
 func (l *Limiter) Restore(r io.Reader) (Restored, error) {
 	s := &restoration{maxKeys: l.maxKeys, rules: map[string]*rule{}}
@@ -170,7 +182,7 @@ func (s *restoration) read(r io.Reader) error {
 	switch h := &s.head; {
 	case h.Format != snapshotFormat:
 		return fmt.Errorf("the format is %q, want %q", h.Format, snapshotFormat)
-	case h.Version != snapshotVersion:
+	case h.Version != snapshotVersion && h.Version != snapshotVersion-1:
 		return fmt.Errorf("the version is %d, want %d", h.Version, snapshotVersion)
 	}
 	in.DisallowUnknownFields()
