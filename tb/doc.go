@@ -74,26 +74,29 @@
 // # Holds
 //
 // Hold grants nothing of a bucket before a time: for a ban, or a pause that a server has ordered.
-// At a reading before that time, the bucket decides as an empty one whose own time it is. So
-// RetryAfter is exact, and a refusal writes nothing. At that time the bucket is empty, and is
-// refilled from then on. The first call at or after it that changes the bucket ends the hold, and
-// later calls with older readings meet the bucket as it stands (C5).
+// At a reading before that time, the bucket decides as an empty one whose own time it is. At that
+// time it is empty, and is refilled from then on. The first call at or after it that changes the bucket ends the hold, and
+// so does a change of the limit: after them, an older reading meets the bucket as it stands (C5).
 //
-// The tokens of the bucket are lost. The debt that it will have at the end of the hold stays, and
-// is behind the hold. Tokens that are given back during a hold pay that debt, and the rest is lost.
-// Cancel of a grant from before the hold gives nothing back. Of two holds the later one counts.
-// A hold up to the reading or before does nothing, and none is later than the end of the clock. If
-// the bucket has a later own time, and is not in debt, the hold lasts until that time.
+// The tokens of the bucket are lost. The debt that it will have when the hold ends stays behind the
+// hold. What is given back during a hold pays that debt, or is lost, and Cancel of a grant from
+// before gives nothing back. Of two holds the later one counts. A hold up to the reading, or to the
+// last change of the limit, does nothing. None lasts longer than the clock. If the own time of a
+// bucket is a later reading, the hold lasts until then, because the bucket has had the supply.
 //
 // A call that may wait has its slot behind the hold. Its bound of debt counts from its reading, so
-// Reserve is refused until the hold is near. A change of the limit or the tier moves neither the
-// time of a hold nor the tokens of the debt behind it. Reset ends a hold. A held bucket ranks for
-// eviction by the instant at which it will be full, like any other, and its eviction ends the hold.
-// RefuseNew may have no room to hold a new key: then Hold returns [ErrTableFull].
+// Reserve is refused until the hold is near. Each such call moves the bucket, so only the newest
+// can give back all. A Wait that sleeps when a hold comes takes its cost anew behind it; a Delay
+// that was returned stays. What Settle charges is paid behind the hold. A change of the limit or the
+// tier moves neither the time of a hold nor the tokens of the debt behind it. Reset ends a hold.
+//
+// The eviction of a held bucket ends the hold, and forgives the capacity and the debt behind it. If
+// RefuseNew has no room to hold a new key, Hold returns [ErrTableFull].
 //
 // Keep of a charge takes tokens only if k tokens are left, so that others may have them. It counts
-// as a cost of k more, of which only the cost is taken: cost + k above the capacity is refused with
-// Never. Remaining, and the Level of the charge, are what it may take: k tokens less, at least 0.
+// as a cost of k more, each rounded up to units, of which only the cost is taken: if the sum is
+// above the capacity, it is refused with Never. Remaining, and the Level of the charge, are what it
+// may take: k tokens less, at least 0, and NextToken is Never if no whole token more can come.
 //
 // # Settled costs
 //
@@ -176,6 +179,6 @@
 //   - reservation: tokens that were taken, and the time from which they may be used.
 //   - slot: the moment at which the supply has paid for a reservation. The bucket is empty then.
 //   - tier: the keys that share one of several limits in a table.
-//   - move: to allocate a bucket again, after a long time, a change of the limit or tier, or for a
-//     Reset.
+//   - move: to allocate a bucket again, after a long time, a change of the limit or tier, for a
+//     Reset, or by a change of a held bucket.
 package tb

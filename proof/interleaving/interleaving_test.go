@@ -204,7 +204,7 @@ func build(t *testing.T) string {
 	}
 	variants := []overlay.Variant{shipped, growing, dividing}
 	for _, b := range chosen(t, "check-keys", "check-charges", "check-reservations", "check-limits",
-		"check-tiers") {
+		"check-tiers", "check-holds") {
 		variants = append(variants, variantOf(b))
 	}
 	list := write(t, program.dir, variants)

@@ -54,7 +54,8 @@ var parts = []part{
 
 // lists are the lists of bugs, which the model checker and the tests of tb/redis plant.
 var lists = []string{
-	"check-keys", "check-charges", "check-reservations", "check-limits", "check-tiers", "script",
+	"check-keys", "check-charges", "check-reservations", "check-limits", "check-tiers", "check-holds",
+	"script",
 }
 
 // every returns the bugs of all lists.

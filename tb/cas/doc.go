@@ -50,6 +50,12 @@
 // bucket has in the new era. The next grant moves it. A key that has changed its tier is treated as
 // one of an ended era.
 //
+// # When a bucket is held
+//
+// Its cell has no layout, so that no fast path decides on it, and a hold costs a hit nothing. It has
+// the instant at which the hold ends, and the debt behind it in millionths of a token. Neither
+// depends on a limit. Each change but Cancel replaces the cell.
+//
 // # Memory and eviction
 //
 // A key takes about 90 bytes and the bytes of its text, and up to 16 more once its limit has
