@@ -142,16 +142,17 @@ func (b *Bucket) SetLimitAt(t time.Time, limit tb.Limit) error {
 
 // enter makes a cell of m, so that no cell of an era before is left, and returns m without these
 // eras. A bucket that was ahead of the beginning of m, or has a part of a unit of m, stays as it
-// is: in units of m, neither its time nor its tokens can be kept. enter runs under the lock of
-// SetLimit.
+// is: in units of m, neither its time nor its tokens can be kept. So does the cell of a hold that
+// ends later, which needs no era before m. enter runs under the lock of SetLimit.
 func (b *Bucket) enter(m *layout, t uint64) *layout {
 	whole := true
 	for found := false; !found; {
 		_, found = visit(b, b.load(), t, func(_ *layout, c *cell, has balance) (balance, bool) {
-			if until, _ := c.hold(c.word.Load()); m.owns(c) || c.isHeld() && until > m.begin {
+			word := c.word.Load()
+			if until, _ := c.heldUntil(word); m.owns(c) || c.isHeld() && until > m.begin {
 				return has, false
 			}
-			tokens, since := m.tokensSince(c, c.word.Load())
+			tokens, since := m.tokensSince(c, word)
 			whole = since <= m.begin && tokens%int64(maxScale/m.scale) == 0
 			return has, whole
 		})

@@ -66,7 +66,7 @@
 // insert stops once it has found a full bucket and made at least 16 corrections, and in any case
 // after 1,024. So if more than 1,024 stamps are stale, ForgiveLeast may forgive a debt while
 // another bucket is full, or a debt that is not the least. The same can happen after a call that
-// lowers a stamp, because the one that was read before is too high: a Cancel, a Reset, a Settle
-// that gives tokens back, a faster tier or limit. RefuseNew may refuse a new key for the same
+// lowers a stamp, because the one that was read before is too high: a Cancel, a Reset, most of all
+// of a long hold, a Settle that gives tokens back, a faster tier or limit. RefuseNew may refuse a new key for the same
 // reasons.
 package cas

@@ -101,7 +101,7 @@ func (m *layout) balanceSince(c *cell, word uint64) balance {
 		return m.balanceOf(c.base, word)
 	}
 	if c.isHeld() {
-		if until, micros := c.hold(word); until > m.begin {
+		if until, micros := c.heldUntil(word); until > m.begin {
 			return m.afterHold(until, micros)
 		}
 	}
@@ -115,7 +115,7 @@ func (m *layout) balanceSince(c *cell, word uint64) balance {
 func (m *layout) tokensSince(c *cell, word uint64) (micros int64, since uint64) {
 	var i int
 	if c.isHeld() {
-		until, _ := c.hold(word)
+		until, _ := c.heldUntil(word)
 		i = m.eraAt(until)
 	} else {
 		i = m.eraOf(c)

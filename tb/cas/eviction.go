@@ -48,7 +48,7 @@ func (e *evictor) Retire(c *cell, stamp, word, now uint64) bool {
 	m := e.limits.of(c).Load()
 	b := m.balanceSince(c, word)
 	if c.isHeld() { // the time of a hold is no debt
-		until, _ := c.hold(word)
+		until, _ := c.heldUntil(word)
 		now = max(now, until)
 	}
 	most := b.deficit + m.capacity

@@ -17,8 +17,8 @@ const heldBit = uint64(1) << 63
 // isHeld reports whether c is the cell of a bucket that was held when it was made.
 func (c *cell) isHeld() bool { return c.owner()&heldBit != 0 }
 
-// hold returns the instant at which the hold of c ends, and the debt then.
-func (c *cell) hold(word uint64) (until uint64, micros int64) {
+// heldUntil returns the instant at which the hold of c ends, and the debt then.
+func (c *cell) heldUntil(word uint64) (until uint64, micros int64) {
 	return c.base<<1 | word&1, int64(word &^ sealBit >> 1)
 }
 
@@ -45,7 +45,7 @@ func (m *layout) eraAt(t uint64) int {
 
 // viewHeld is view for the cell of a hold.
 func (s *limits) viewHeld(m *layout, c *cell, word, t uint64) balance {
-	until, micros := c.hold(word)
+	until, micros := c.heldUntil(word)
 	if until > max(t, m.begin) {
 		b := m.afterHold(until, micros)
 		b.until = until
@@ -58,9 +58,9 @@ func (s *limits) viewHeld(m *layout, c *cell, word, t uint64) balance {
 	return m.inherit(own, own.balanceSince(c, word), max(t, until))
 }
 
-// hold returns b, held until an instant. If the own time of b is a later reading, the hold ends at
+// heldTo returns b, held until an instant. If the own time of b is a later reading, the hold ends at
 // its last instant, because b has had the supply until then.
-func (m *layout) hold(b balance, until uint64) balance {
+func (m *layout) heldTo(b balance, until uint64) balance {
 	end := m.supply.at(until)
 	switch {
 	case b.deficit > m.capacity && end.before(b.slot(m)):

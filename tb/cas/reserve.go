@@ -78,6 +78,9 @@ func wait[H home](ctx context.Context, h H, cost float64) error {
 			p.cancel(h.shared())
 			return err
 		}
+		if o.delay == 0 {
+			return nil
+		}
 		// A hold that came meanwhile has taken the tokens with the rest of the bucket.
 		if c, _, has, _, err := look(h, t+uint64(o.delay)); c == nil || has.until == 0 {
 			return err

@@ -58,9 +58,8 @@ func (l *Limiter[K]) byStamp() []*cell {
 // nothing, if a state or a key is invalid, or if more buckets are not full than the table can hold.
 func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 	type entry struct {
-		key       K
-		state     tb.State
-		at, until uint64
+		key   K
+		state tb.State
 	}
 	var all []entry
 	notFull := make(map[K]struct{})
@@ -80,7 +79,7 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 		m := l.restoredAt(key, s).layoutOf(nil)
 		at, until := l.clock.ofState(s, t, wall)
 		if b := m.restored(s, at, until, t); b.missing(m.supply.at(t)) > 0 {
-			all = append(all, entry{key, s, at, until})
+			all = append(all, entry{key, s})
 			notFull[key] = struct{}{}
 		}
 	}
@@ -91,7 +90,7 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 		}
 	}
 	for _, e := range all {
-		l.restore(t, e.key, e.state, e.at, e.until)
+		l.restore(t, wall, e.key, e.state)
 	}
 	return nil
 }
@@ -119,13 +118,14 @@ func (l *Limiter[K]) restoredAt(key K, s tb.State) place[K] {
 
 // restore gives key's bucket a state at t, unless it has fewer tokens. Of two holds the later one
 // remains.
-func (l *Limiter[K]) restore(t uint64, key K, state tb.State, at, until uint64) {
+func (l *Limiter[K]) restore(t uint64, wall time.Time, key K, state tb.State) {
 	p := l.restoredAt(key, state)
+	at, until := l.clock.ofState(state, t, wall)
 	for {
 		_, found := visit(p, p.load(), t, func(m *layout, c *cell, has balance) (balance, bool) {
 			b, next, now := m.restored(state, at, until, t), has, m.supply.at(t)
 			if b.until > has.until {
-				next = m.hold(has, b.until)
+				next = m.heldTo(has, b.until)
 			}
 			if next.missing(now) < b.missing(now) {
 				b.until = next.until

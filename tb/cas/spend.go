@@ -28,7 +28,7 @@ type request struct {
 	estimate float64       // of a call that settles: the tokens that were charged before
 	within   time.Duration // of a call that waits: the longest delay
 	keep     float64       // the tokens that must be left, 0 if the call may wait
-	until    uint64        // the instant until which Hold, which asks for nothing, holds the bucket
+	until    uint64        // of a Hold, which takes nothing: the instant at which it ends
 }
 
 // partial reports whether the call takes a part of its tokens if it cannot have all of them.
@@ -77,13 +77,13 @@ type result struct {
 // slot. There the bucket can pay, and is then empty. The balance holds the unit before the slot and
 // a deficit of the capacity and one unit, which marks a bucket in debt.
 func (r *request) decide(m *layout, b balance, t uint64) (balance, result) {
+	if r.until > 0 {
+		later := r.until > max(t, m.begin, b.until)
+		return m.heldTo(b, r.until), result{Decision: tb.Decision{Allowed: later}}
+	}
 	now := m.supply.at(t)
 	b = b.refilled(now)
 	o := result{layout: m, charged: r.cost(m)}
-	if r.until > 0 {
-		o.Allowed = r.until > max(t, m.begin, b.until)
-		return m.hold(b, r.until), o
-	}
 	debtFrom := now
 	if r.partial() {
 		debtFrom = m.supply.at(b.debtFrom(t))
