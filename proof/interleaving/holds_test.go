@@ -33,7 +33,7 @@ var onHolds = []scenario{
 		before: []call{{take, "a", 0, 10}, {hold, "a", 0, 4}},
 		threads: [][]call{
 			{{reserve, "a", 0, 3}, {cancel, "a", 1, 0}},
-			{{reserve, "a", 1, 2}, {peek, "a", 5, 0}},
+			{{reserve, "a", 1, 2}, {hold, "a", 1, 1}},
 		},
 	},
 	{
@@ -69,6 +69,14 @@ var onHolds = []scenario{
 		},
 	},
 	{
+		name: "a longer hold, a faster rate and a look", maxKeys: 4, undone: true, small: true,
+		before: []call{{hold, "a", 0, 4}},
+		threads: [][]call{
+			{{hold, "a", 1, 6}, {setLimit, "", 2, fast}},
+			{{peek, "a", 3, 0}},
+		},
+	},
+	{
 		name: "a reservation behind a hold and a slower rate", maxKeys: 4, undone: true, moves: true,
 		before: []call{{take, "a", 0, 9}, {hold, "a", 0, 5}},
 		threads: [][]call{
@@ -81,7 +89,7 @@ var onHolds = []scenario{
 		before: []call{{take, "a", 0, 9}, {hold, "a", 0, 3}},
 		threads: [][]call{
 			{{setLimit, "", 4, large}, {take, "a", 5, 2}},
-			{{take, "a", 3, 1}, {hold, "a", 2, 4}},
+			{{take, "a", 3, 1}, {hold, "a", 2, 2}},
 		},
 	},
 	{
