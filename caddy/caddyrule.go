@@ -181,7 +181,7 @@ func (p *ruleParser) onMissing() error {
 }
 
 // keyKinds begin the keys of a policy that a Caddyfile can use.
-var keyKinds = regexp.MustCompile(`^(header|query):`)
+var keyKinds = regexp.MustCompile(`^(header|query|cookie):`)
 
 // keys reads the parts of the key. Caddy has replaced {client_ip} by {http.vars.client_ip}.
 func (p *ruleParser) keys() error {
@@ -192,7 +192,7 @@ func (p *ruleParser) keys() error {
 	}
 	for _, arg := range args {
 		if read, err := placeholders(arg); read == nil && err == nil && !keyKinds.MatchString(arg) {
-			return p.Errf("key %s: want placeholders such as {client_ip}, header:<name>, query:<name>,"+
+			return p.Errf("key %s: want placeholders such as {client_ip}, header:<name>, query:<name>, cookie:<name>,"+
 				" or only none for one bucket for all requests", arg)
 		}
 		p.Keys = append(p.Keys, nativeKey(arg))
@@ -219,6 +219,9 @@ func nativeKey(text string) string {
 	}
 	if parameter, ok := strings.CutPrefix(name, "request.uri.query."); ok {
 		return "query:" + parameter
+	}
+	if cookie, ok := strings.CutPrefix(name, "request.cookie."); ok {
+		return "cookie:" + cookie
 	}
 	return text
 }

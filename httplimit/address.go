@@ -24,8 +24,8 @@ type ClientAddress struct {
 	// an address. Use Find if such programs are not trusted.
 	Trusted []netip.Prefix
 	// Header is the one header in which trusted proxies append the address of their peer to
-	// a list with commas. The default is X-Forwarded-For. Forwarded (RFC 7239) is not
-	// accepted, because its syntax is different.
+	// a list with commas. The default is X-Forwarded-For. In Forwarded (RFC 7239) the entries are
+	// the values of for=, and an element without an address, such as for=_hidden, ends the search.
 	Header string
 	// Find returns the address of the client, or the zero Addr if it is not known. It is for servers
 	// that find the address themselves, replaces Trusted and Header, and must be safe for concurrent
@@ -48,11 +48,8 @@ func (c ClientAddress) finder() (f addressFinder, err error) {
 	if f.find != nil && (len(c.Trusted) > 0 || c.Header != "") {
 		return f, errors.New("client address: Find replaces Trusted and Header")
 	}
-	switch f.header {
-	case "":
+	if f.header == "" {
 		f.header = "X-Forwarded-For"
-	case "Forwarded":
-		return f, errors.New("client address: the syntax of Forwarded is not understood")
 	}
 	if f.Rules, err = clientaddr.New(c.Trusted, c.IPv4Bits, c.IPv6Bits); err != nil {
 		return f, fmt.Errorf("client address: %w", err)
@@ -68,6 +65,9 @@ func (f *addressFinder) client(r *http.Request, header fieldReader) netip.Addr {
 	var lines []string
 	if f.Trusts(peer) { // otherwise without a look at the header
 		lines = header(r, f.header)
+	}
+	if f.header == "Forwarded" {
+		lines = clientaddr.Forwarded(lines)
 	}
 	return f.Behind(peer, lines)
 }

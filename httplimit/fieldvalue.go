@@ -143,6 +143,29 @@ func queryValue(query, name string) (value string, repeated bool) {
 	return value, false
 }
 
+// cookieValue returns the first value of a cookie in the lines of Cookie, and whether there are more.
+// Blanks around a name, quotes around a value and escaped bytes of a value make no difference,
+// because some servers read through them.
+func cookieValue(lines []string, name string) (value string, repeated bool) {
+	found := false
+	for _, line := range lines {
+		for pair := range strings.SplitSeq(line, ";") {
+			n, v, _ := strings.Cut(pair, "=")
+			if strings.TrimFunc(n, isBlank) != name {
+				continue
+			}
+			if found {
+				return value, true
+			}
+			value, found = strings.Trim(strings.TrimFunc(v, isBlank), `"`), true
+			if plain, err := url.PathUnescape(value); err == nil {
+				value = plain
+			}
+		}
+	}
+	return value, false
+}
+
 // inQuery yields the values of name in a query string. It reads as url.ParseQuery does, but makes
 // no map, and no string unless something is escaped.
 func inQuery(query, name string) iter.Seq[string] {

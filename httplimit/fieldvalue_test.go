@@ -2,6 +2,7 @@ package httplimit
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 )
 
@@ -74,6 +75,30 @@ func TestSpellingsOfFieldValues(t *testing.T) {
 			if w := keys.send(r); w.Code != http.StatusOK {
 				t.Errorf("%s, other value %d: status %d", c.key, i, w.Code)
 			}
+		}
+	}
+}
+
+// A cookie has one bucket for all spellings that some server reads as the same value.
+func TestCookies(t *testing.T) {
+	s := newSite(t, jsonRule("r", `["cookie:connect.sid"]`, 1, `"match": {"cookie:plan": "free"}`))
+	for _, c := range []struct{ lines, want string }{
+		{"plan=free; connect.sid=s%3Aa", "s:a"}, {`connect.sid="s:a";plan = free`, "s:a"},
+		{"plan=free;\tconnect.sid =s:a ;x", "s:a"}, {"plan=free; Connect.Sid=a", ""},
+		{"plan=free; connect.sid=a=b%", "a=b%"}, {"plan=free; connect.sid=", ""}, {"plan=free", ""},
+		{"plan=free; connect.sid=a; connect.sid=a", "twice"}, {"connect.sid=a; plan=paid", ""},
+		{"plan=free; connect.sid=a|connect.sid=b", "twice"}, {"plan=free|connect.sid=b", "b"},
+	} {
+		r := request()
+		r.Header["Cookie"] = strings.Split(c.lines, "|")
+		got := ""
+		for _, e := range s.Explain(r) {
+			if got = e.Key[0].Value; e.AmbiguousKey == "cookie:connect.sid" {
+				got = "twice"
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.lines, got, c.want)
 		}
 	}
 }

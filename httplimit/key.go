@@ -65,6 +65,8 @@ func (b *compilation) newSource(name string, path policy.Path) source {
 		}
 	case kind == "query" && part != "":
 		s.value = func(c *call) (string, bool) { return queryValue(c.r.URL.RawQuery, part) }
+	case kind == "cookie" && part != "":
+		s.value = func(c *call) (string, bool) { return cookieValue(c.l.header(c.r, "Cookie"), part) }
 	case kind == "jwt" && part != "":
 		if b.l.withoutClaims && !b.policy.UnverifiedJWT {
 			b.errs.Add(path, `needs claims, which only "jwt": "unverified" supplies here (got %q)`, name)
@@ -74,8 +76,8 @@ func (b *compilation) newSource(name string, path policy.Path) source {
 			return text, c.ambiguousClaims
 		}
 	case policy.IsOtherKey(name): // the policy has an error otherwise
-		b.errs.Add(path, "must be ip:address, header:<name>, query:<name>, jwt:<claim> or a key "+
-			"that the application adds (got %q)", name)
+		b.errs.Add(path, "must be ip:address, header:<name>, query:<name>, cookie:<name>, jwt:<claim> or "+
+			"a key that the application adds (got %q)", name)
 	}
 	return s
 }

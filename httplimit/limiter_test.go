@@ -88,7 +88,7 @@ func TestPoliciesBuiltInGoAreChecked(t *testing.T) {
 		`policies[1].spec.fallback_limit.algorithm_config.fixed_cost must be 1e-40 to 1e+17 (got -1)`,
 		`policies[1].spec.fallback_limit.algorithm_config.min_cost must be 1e-40 to 1e+17 (got 1e-50)`,
 		`policies[1].spec.fallback_limit.limit_keys[0] must be ip:address, header:<name>, ` +
-			`query:<name>, jwt:<claim> or a key that the application adds (got "ip:asn")`,
+			`query:<name>, cookie:<name>, jwt:<claim> or a key that the application adds (got "ip:asn")`,
 		`client address: IPv4 and IPv6 bits are 32 and 129, want 1 to 32 and 1 to 128`,
 		`ratelimit: WithMaxKeys is 0`,
 	} {

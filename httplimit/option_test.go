@@ -19,7 +19,6 @@ func TestErrorsOfLimitersAndOptions(t *testing.T) {
 	}
 	for i, o := range []Option{
 		WithExtractor("", nil), WithClaims(nil), WithFields(Fields{Reason: "a b"}),
-		WithClientAddress(ClientAddress{Header: "forwarded"}),
 		WithClientAddress(ClientAddress{Trusted: make([]netip.Prefix, 1)}),
 		WithClientAddress(ClientAddress{
 			Trusted: prefixes(t, "10.0.0.0/8"), Find: func(*http.Request) netip.Addr { return netip.Addr{} },

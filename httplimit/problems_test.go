@@ -10,7 +10,7 @@ func TestParsePolicyForReportsAllErrorsAtOnce(t *testing.T) {
 	policy := jsonRules(`"typo": 1`, jsonRule("a", `["ip:port", "header:"]`, 1, ""),
 		jsonRule("a", `["nosuch", "jwt:sub"]`, 1, `"match": {"foo": 1},
 			"except": [{"ip:address": ["10.0.0.0/8", "localhost"]}]`))
-	const unknown = "must be ip:address, header:<name>, query:<name>, jwt:<claim> or a key " +
+	const unknown = "must be ip:address, header:<name>, query:<name>, cookie:<name>, jwt:<claim> or a key " +
 		"that the application adds "
 	const want = `httplimit: policy:
 typo is an unknown field

@@ -20,7 +20,7 @@ func TestFailedReloadKeepsThePolicy(t *testing.T) {
 	}})
 	err := s.SetPolicy(bad)
 	want := `httplimit: the policy stays as it was: rules[0].limit_keys[0] ` +
-		`must be ip:address, header:<name>, query:<name>, jwt:<claim> or ` +
+		`must be ip:address, header:<name>, query:<name>, cookie:<name>, jwt:<claim> or ` +
 		`a key that the application adds (got "tenant")`
 	if err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)

@@ -121,6 +121,15 @@ var cases = []struct {
 			{nil, 200, ""}, // lacks the key
 		},
 	}, {
+		name: "a cookie as a key",
+		policy: `{"name": "r", "limit_keys": ["cookie:sid"], "on_missing": "reject", "algorithm_config": {
+			"tokens_per_second": 0.001, "burst": 2}}`,
+		steps: []step{
+			{[]string{"Cookie: x=1; sid=a"}, 200, "1"}, {[]string{"Cookie: sid=a"}, 200, "0"},
+			{[]string{"Cookie: sid=a"}, 429, "0"}, {[]string{"Cookie: sid=b"}, 200, "1"},
+			{[]string{"Cookie: sid=b; sid=c"}, 400, ""}, {[]string{"Cookie: SID=b"}, 400, ""},
+		},
+	}, {
 		name: "all rules are charged or none",
 		policy: `{"rules": [
 			{"name": "user", "limit_keys": ["header:x-user"], "algorithm_config": {

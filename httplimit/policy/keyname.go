@@ -68,7 +68,7 @@ func isNarrow(key string) bool {
 }
 
 // IsOtherKey reports whether only an extractor of the application can read a key: it is printable
-// ASCII, and neither ip:address nor a header field, a query parameter or a claim.
+// ASCII, and neither ip:address nor a header field, a query parameter, a cookie or a claim.
 func IsOtherKey(key string) bool {
 	kind, _, _ := strings.Cut(key, ":")
 	return key != "" && printable(key) && !IsAddressKey(key) && !slices.Contains(sourceKinds, kind)
@@ -79,7 +79,10 @@ func checkKey(key string, path Path, seen map[string]bool, errs *Problems) {
 	if key == "" || !printable(key) {
 		errs.Add(path, "must be printable ASCII and not empty (got %q)", key)
 	}
-	if slices.Contains(sourceKinds, kind) && !partName.MatchString(name) {
+	switch {
+	case kind == "cookie" && !cookieName.MatchString(name):
+		errs.Add(path, "must be cookie:<name>, with a name of A-Z a-z 0-9 _ - . (got %q)", key)
+	case kind != "cookie" && slices.Contains(sourceKinds, kind) && !partName.MatchString(name):
 		errs.Add(path, "must be %s:<name>, with a name of A-Z a-z 0-9 _ - (got %q)", kind, key)
 	}
 	if seen[CanonicalKey(key)] {

@@ -76,5 +76,6 @@ func isAbove(a, b tb.Limit) bool {
 
 func (w *warner) isInvented(key string) bool {
 	kind, _, ok := strings.Cut(key, ":")
-	return ok && (kind == "header" || kind == "query" || kind == "jwt" && w.policy.UnverifiedJWT)
+	return ok && (kind == "header" || kind == "query" || kind == "cookie" ||
+		kind == "jwt" && w.policy.UnverifiedJWT)
 }

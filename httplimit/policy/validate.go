@@ -10,7 +10,8 @@ import (
 var (
 	partName    = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 	hostName    = regexp.MustCompile(`^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?$`)
-	sourceKinds = []string{"header", "query", "jwt"}
+	sourceKinds = []string{"header", "query", "cookie", "jwt"}
+	cookieName  = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
 	// unpicked fits the paths that a selector compares with no request: see ResolvePath.
 	unpicked = regexp.MustCompile(`[\x00?#]|%[0-9A-Fa-f]{2}|;.*[/\\]|[/\\]\.\.?;`)

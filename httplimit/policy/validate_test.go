@@ -156,10 +156,12 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 				"rules[2].limit_keys[1] must be unique (got \"ip:address\" again)",
 		},
 		{
-			jsonRules("", jsonRule("a", `["jwt:a.b", "", "t\u00e4g"]`, 1, "")),
+			jsonRules("", jsonRule("a", `["jwt:a.b", "", "t\u00e4g", "cookie:a.b", "cookie:a=b"]`, 1, "")),
 			"rules[0].limit_keys[0] must be jwt:<name>, with a name of A-Z a-z 0-9 _ - (got \"jwt:a.b\")\n" +
 				"rules[0].limit_keys[1] must be printable ASCII and not empty (got \"\")\n" +
-				"rules[0].limit_keys[2] must be printable ASCII and not empty (got \"täg\")",
+				"rules[0].limit_keys[2] must be printable ASCII and not empty (got \"täg\")\n" +
+				"rules[0].limit_keys[4] must be cookie:<name>, with a name of A-Z a-z 0-9 _ - . " +
+				"(got \"cookie:a=b\")",
 		},
 		{
 			jsonRules("", jsonRule("a", `[]`, 1,

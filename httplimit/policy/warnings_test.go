@@ -82,6 +82,7 @@ func TestWarnings(t *testing.T) {
 		},
 		// Keys that a client chooses.
 		{key("a", ""), "limit_keys[0]" + chosen},
+		{jsonRule("a", `["cookie:sid"]`, 1, ""), "limit_keys[0]" + chosen},
 		{key("a", `"on_missing": "reject"`), "limit_keys[0]" + chosen},
 		{jsonRule("a", `["ip:address", "query:k"]`, 1, ""), "limit_keys[1]" + chosen},
 		{jsonRule("a", `["ip:address"]`, 1, gold), `match["header:plan"]` + chosen},

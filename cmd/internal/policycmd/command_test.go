@@ -55,9 +55,9 @@ bad.json: error: rules[1].algorithm_config.burst must be a whole number of token
 bad.json: error: rules[1].typo is an unknown field
 bad.json: error: rules[1].name must be unique (got "a" again)
 bad.json: error: rules[1].limit_keys[0] must be ip:address, ` +
-		`header:<name>, query:<name>, jwt:<claim> or a key that the application adds (got "user")
+		`header:<name>, query:<name>, cookie:<name>, jwt:<claim> or a key that the application adds (got "user")
 key.json: error: limit_keys[0] must be ip:address, ` +
-		`header:<name>, query:<name>, jwt:<claim> or a key that the application adds (got "user")
+		`header:<name>, query:<name>, cookie:<name>, jwt:<claim> or a key that the application adds (got "user")
 broken.json: error: must be an object (got an array)
 -: warning: rules[3].algorithm_config.cost_source ` +
 		`lets clients choose how many tokens a request takes: set both min_cost and max_cost
@@ -127,7 +127,7 @@ These rules do not apply: free
 
 // Explain also reports rules that do not apply, and rules whose key is missing.
 func TestExplainWhatIsMissing(t *testing.T) {
-	const sets = `{"except": [{"pathExact": "/health", "ip:address": ["127.0.0.0/8"]}], "policies": [
+	const sets = `{"except": [{"pathExact": "/health"}], "policies": [
 		{"id": "one", "spec": {"selector": {"pathPrefix": "/v1/"}, "rules": [{"name": "r",
 		 "limit_keys": ["query:user"], "on_missing": "reject",
 		 "algorithm_config": {"rps": 1, "burst": 1}}]}},

@@ -72,7 +72,9 @@ func TestConnectionChoosesNoBucket(t *testing.T) {
 
 // A client cannot hide its address by listing the field that carries it in Connection.
 func TestConnectionHidesNoAddress(t *testing.T) {
-	for _, name := range []string{"X-Forwarded-For", "CF-Connecting-IP"} {
+	for name, value := range map[string]string{
+		"X-Forwarded-For": "", "CF-Connecting-IP": "", "Forwarded": "for=",
+	} {
 		_, url, _ := start(t, two, func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprint(w, r.Header.Get(name))
 		}, func(c *Config) {
@@ -80,8 +82,8 @@ func TestConnectionHidesNoAddress(t *testing.T) {
 			c.Client.Header = name
 		})
 		for _, address := range []string{"192.0.2.1", "192.0.2.2"} {
-			r, body := get(t, url, name, address, "Connection", name+", TE", "TE", "trailers")
-			if r.Header.Get("RateLimit-Remaining") != "1" || !strings.HasPrefix(body, address) {
+			r, body := get(t, url, name, value+address, "Connection", name+", TE", "TE", "trailers")
+			if r.Header.Get("RateLimit-Remaining") != "1" || !strings.HasPrefix(body, value+address) {
 				t.Errorf("%s: %s, %v, %s", name, address, r.Header, body)
 			}
 		}

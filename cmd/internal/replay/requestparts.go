@@ -46,6 +46,8 @@ func newParts(p *policy.Policy) (parts []*part, fields []string) {
 			key = "ip:address"
 		case "jwt":
 			kind, key = "header", "header:Authorization"
+		case "cookie":
+			kind, key = "header", "header:Cookie"
 		case "header":
 			key = "header:" + http.CanonicalHeaderKey(header)
 		}
