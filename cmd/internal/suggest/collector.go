@@ -58,19 +58,28 @@ func (c *Collector) Add(cl *Client, t int64, cost uint64) {
 		one := curve{min(uint64(cl.first)*finest, most), cl.first}
 		cl.curves = slices.Repeat([]curve{one}, len(c.clocks))
 	}
-	elapsed := float64(t - cl.latest)
-	for i := range cl.curves {
-		cv, clock, shown := &cl.curves[i], &c.clocks[i], c.shown[i]
-		switch {
-		case elapsed == 0:
-		case elapsed*clock.pace > float64(cv.deficit): // nearly always at high rates
-			cv.deficit = 0
-		default:
-			cv.deficit -= min(cv.deficit, shown.since(clock.at(cl.latest-c.start), 1))
-		}
-		cv.add(cost, shown.units)
+	if t > cl.latest {
+		c.supply(cl)
+		cl.latest = t
 	}
-	cl.latest = t
+	for i := range cl.curves {
+		if cl.curves[i].add(cost) {
+			cl.curves[i].raise(c.shown[i].units)
+		}
+	}
+}
+
+// supply supplies the buckets of a client with what is due since its latest request.
+func (c *Collector) supply(cl *Client) {
+	elapsed := float64(c.now - cl.latest)
+	for i := range cl.curves {
+		cv, clock := &cl.curves[i], &c.clocks[i]
+		if elapsed*clock.pace > float64(int64(cv.deficit)) { // nearly always at high rates
+			cv.deficit = 0
+		} else {
+			cv.deficit -= min(cv.deficit, c.shown[i].since(clock.at(cl.latest-c.start), 1))
+		}
+	}
 }
 
 // maxTimes is how many times are kept at most, which takes about 50 MB. Refusals counts no requests
@@ -111,10 +120,14 @@ type curve struct {
 	need uint32
 }
 
-// add takes a cost in tokens from the bucket, when the clock shows units beyond whole tokens.
-func (c *curve) add(cost, units uint64) {
-	c.deficit = min(c.deficit+cost*finest, most)
-	if c.deficit > uint64(c.need)*finest {
-		c.need = max(c.need, uint32(needOf(c.deficit, units)))
-	}
+// add takes a cost in tokens from the bucket. It reports whether the need must be raised.
+func (c *curve) add(cost uint64) (higher bool) {
+	c.deficit += cost * finest
+	return c.deficit > uint64(c.need)*finest
+}
+
+// raise raises the need to the deficit, when the clock shows some units beyond whole tokens.
+func (c *curve) raise(units uint64) {
+	c.deficit = min(c.deficit, most)
+	c.need = max(c.need, uint32(needOf(c.deficit, units)))
 }

@@ -118,8 +118,9 @@ func (r *Result) needFor(times []int64, rate int) uint64 {
 	for _, t := range times {
 		shown := clock.at(t - r.start)
 		cv.deficit -= min(cv.deficit, shown.since(before, 1))
-		cv.add(r.cost, shown.units)
-		before = shown
+		if before = shown; cv.add(r.cost) {
+			cv.raise(shown.units)
+		}
 	}
 	return uint64(cv.need)
 }
