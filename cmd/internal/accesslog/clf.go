@@ -32,30 +32,27 @@ var (
 	errSize    = &lack{6, "want a size in bytes, or -, after the status"}
 )
 
-// parse returns which of the two formats the line has.
-func (p *clfParser) parse(line []byte, rec *Record) (Format, error) {
+// parse leaves what Combined has more in rec.quoted.
+func (p *clfParser) parse(line []byte, rec *Record) error {
 	rest, err := p.parseOrigin(line, rec)
 	if err != nil {
-		return Undetected, err
+		return err
 	}
 	request, rest, ok := cutQuoted(rest)
 	if !ok {
-		return Undetected, errRequest
+		return errRequest
 	}
 	rec.setTarget(splitRequest(request))
 	status, rest, ok := cutField(rest)
 	if !ok || !isStatus(status) {
-		return Undetected, errStatus
+		return errStatus
 	}
 	size, rest, ok := cutField(rest)
 	if !ok || !rec.setSize(size) {
-		return Undetected, errSize
-	}
-	if len(rest) == 0 {
-		return Common, nil
+		return errSize
 	}
 	rec.quoted = rest
-	return Combined, nil
+	return nil
 }
 
 // parseOrigin parses the fields before the request, and returns the rest of the line.

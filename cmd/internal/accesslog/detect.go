@@ -9,16 +9,15 @@ import (
 
 // parser parses the lines of one format.
 type parser interface {
-	// parse fills an empty record from a line and returns the format of the line. For a line that
-	// is not a request, it returns an error that is or wraps a *lack. The error
-	// is errNoTime if nothing else is missing.
-	parse(line []byte, rec *Record) (Format, error)
+	// parse fills an empty record from a line. For a line that is not a request, it returns an error
+	// that is or wraps a *lack. The error is errNoTime if nothing else is missing.
+	parse(line []byte, rec *Record) error
 }
 
-// namedParser is a parser and the name of what it parses.
+// namedParser is a parser of a format. The one of Common parses Combined, too.
 type namedParser struct {
 	parser
-	name Format
+	format Format
 	// amongMessages reports that a program writes the lines among its messages, so that another line
 	// is one of these and not malformed.
 	amongMessages bool
@@ -37,7 +36,6 @@ type detector struct {
 type reading struct {
 	namedParser
 	envelope
-	format Format // of the first line
 }
 
 // newDetector returns a detector of the formats that a log may have.
@@ -48,19 +46,19 @@ func newDetector(s Schema) (detector, error) {
 		if err == nil {
 			err = p.check(s.LogFormat)
 		}
-		d.parsers = []namedParser{{parser: p, name: LogFormat}}
+		d.parsers = []namedParser{{parser: p, format: LogFormat}}
 		d.tried = "lines of the given format"
 		return d, err
 	}
 	d.parsers = slices.Concat([]namedParser{
-		{parser: &clfParser{}, name: Common},
-		{parser: &jsonParser{fields: newFields(s, nil)}, name: JSON},
-		{parser: &w3cParser{fields: newFields(s, nil)}, name: W3C},
+		{parser: &clfParser{}, format: Common},
+		{parser: &jsonParser{fields: newFields(s, nil)}, format: JSON},
+		{parser: &w3cParser{fields: newFields(s, nil)}, format: W3C},
 	}, newPatternParsers(s.Extra), []namedParser{
-		{parser: &logfmtParser{newFields(s, nil)}, name: Logfmt},
+		{parser: &logfmtParser{newFields(s, nil)}, format: Logfmt},
 	})
 	for _, p := range d.parsers {
-		d.tried += string(p.name) + ", "
+		d.tried += string(p.format) + ", "
 	}
 	d.tried += "each perhaps in the lines of syslog, Docker or Kubernetes; --format reads others"
 	return d, nil
@@ -82,7 +80,7 @@ func (d *detector) parse(line []byte, rec *Record) error {
 	if !ok {
 		return errNoEnvelope
 	}
-	_, err := d.read(d.chosen.parser, message, time, rec)
+	err := d.read(d.chosen.parser, message, time, rec)
 	if err != nil && d.chosen.amongMessages {
 		return ErrMessage
 	}
@@ -90,15 +88,15 @@ func (d *detector) parse(line []byte, rec *Record) error {
 }
 
 // read parses a message with a parser. If the message has no time, it has the one of its envelope.
-func (d *detector) read(p parser, message, time []byte, rec *Record) (format Format, err error) {
+func (d *detector) read(p parser, message, time []byte, rec *Record) error {
 	rec.reset(d.extra)
-	format, err = p.parse(message, rec)
+	err := p.parse(message, rec)
 	if len(time) > 0 && (errors.Is(err, errNoTime) || errors.Is(err, errTimeless)) {
 		if ns, ok := parseTime(time, isoLayouts...); ok {
 			rec.Time, err = ns, nil
 		}
 	}
-	return format, err
+	return err
 }
 
 // choose chooses the reading of most of these lines. If no line is valid, the error says what the
@@ -121,19 +119,22 @@ func (d *detector) choose(lines ...[]byte) (nearest error) {
 			}
 			for _, p := range d.parsers {
 				var rec Record
-				format, err := d.read(p.parser, message, time, &rec)
+				err := d.read(p.parser, message, time, &rec)
 				if l := (*lack)(nil); errors.As(err, &l) && l.parts > most {
-					most, nearest = l.parts, fmt.Errorf("nearest is %s: %w", p.name, err)
+					most, nearest = l.parts, fmt.Errorf("nearest is %s: %w", p.format, err)
 				}
 				if err != nil {
 					continue
+				}
+				if p.format == Common && len(rec.quoted) > 0 {
+					p.format = Combined
 				}
 				i := slices.IndexFunc(ballots, func(b *ballot) bool {
 					return b.parser == p.parser && b.envelope.name == e.name
 				})
 				if i < 0 {
 					i = len(ballots)
-					ballots = append(ballots, &ballot{reading: reading{p, e, format}})
+					ballots = append(ballots, &ballot{reading: reading{p, e}})
 				}
 				b := ballots[i]
 				b.lines++
@@ -149,7 +150,7 @@ func (d *detector) choose(lines ...[]byte) (nearest error) {
 	}
 	for _, b := range ballots {
 		if b.lines == best.lines && !bytes.Equal(b.requests, best.requests) {
-			return fmt.Errorf("%s and %s %w", best.namedParser.name, b.namedParser.name, errTwoFormats)
+			return fmt.Errorf("%s and %s %w", best.format, b.format, errTwoFormats)
 		}
 	}
 	d.chosen = best.reading

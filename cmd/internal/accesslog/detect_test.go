@@ -125,7 +125,7 @@ func TestTwoFormatsThatFit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.parsers = append(d.parsers, namedParser{parser: p, name: "another format"})
+		d.parsers = append(d.parsers, namedParser{parser: p, format: "another format"})
 		err = d.choose([]byte("192.0.2.7 10.0.0.1 [17/May/2015:10:05:03 +0000] x"))
 		if (err == nil) != tt.ok || err != nil && (!strings.Contains(err.Error(), "want --format") ||
 			!strings.Contains(err.Error(), "log_format and another format fit")) {

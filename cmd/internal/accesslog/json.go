@@ -26,13 +26,13 @@ var (
 	errJSON   = &lack{5, "want one JSON object a line"}
 )
 
-func (p *jsonParser) parse(line []byte, rec *Record) (Format, error) {
+func (p *jsonParser) parse(line []byte, rec *Record) error {
 	if line = bytes.TrimSpace(line); len(line) == 0 || line[0] != '{' {
-		return Undetected, errObject
+		return errObject
 	}
 	if !gjson.ValidBytes(line) {
 		if line = mend(line); !gjson.ValidBytes(line) {
-			return Undetected, errJSON
+			return errJSON
 		}
 	}
 	// The library reads a string. The line does not change while the string is in use.
@@ -43,14 +43,14 @@ func (p *jsonParser) parse(line []byte, rec *Record) (Format, error) {
 	switch logger := p.text(fieldLogger); {
 	case bytes.HasPrefix(logger, accessLog):
 	case bytes.HasPrefix(logger, caddyLogger), bytes.HasPrefix(logger, moduleLogger):
-		return Undetected, ErrMessage
+		return ErrMessage
 	}
 	err := p.fillRequest(rec)
 	if (err != nil || len(rec.Peer) == 0) && p.hint == "" {
 		p.hint = "an object has " + object.Get("@keys").Raw +
 			": --field ip=NAME, time=NAME or uri=NAME says which one to use"
 	}
-	return JSON, err
+	return err
 }
 
 // emptyVariable is what nginx writes for an empty variable that is not in quotes.

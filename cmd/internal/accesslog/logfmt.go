@@ -21,9 +21,9 @@ var (
 )
 
 // parse refuses a line that does not begin with a pair: any text is a list of keys.
-func (p *logfmtParser) parse(line []byte, rec *Record) (Format, error) {
+func (p *logfmtParser) parse(line []byte, rec *Record) error {
 	if end := bytes.IndexAny(line, "= "); end <= 0 || line[end] != '=' {
-		return Undetected, errPair
+		return errPair
 	}
 	clear(p.values)
 	pairs := logfmt.NewDecoderSize(bytes.NewReader(line), len(line)+1)
@@ -32,7 +32,7 @@ func (p *logfmtParser) parse(line []byte, rec *Record) (Format, error) {
 		p.set(p.slots[string(pairs.Key())], pairs.Value())
 	}
 	if pairs.Err() != nil {
-		return Undetected, errValue
+		return errValue
 	}
-	return Logfmt, p.fillRequest(rec)
+	return p.fillRequest(rec)
 }

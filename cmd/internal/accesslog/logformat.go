@@ -103,13 +103,13 @@ func cutVariable(s string) (name, rest string) {
 	return s[:len(s)-len(rest)], rest
 }
 
-func (p *formatParser) parse(line []byte, rec *Record) (Format, error) {
+func (p *formatParser) parse(line []byte, rec *Record) error {
 	rest, ok := bytes.CutPrefix(line, p.before)
 	if p.anywhere {
 		_, rest, ok = bytes.Cut(line, p.before)
 	}
 	if !ok {
-		return Undetected, p.start
+		return p.start
 	}
 	for i := range p.variables {
 		v := &p.variables[i]
@@ -118,31 +118,31 @@ func (p *formatParser) parse(line []byte, rec *Record) (Format, error) {
 		}
 		end := v.end(rest)
 		if end < 0 || v.is != nil && !v.is(bytes.TrimRight(rest[:end], " ")) {
-			return Undetected, v.missing
+			return v.missing
 		}
 		p.set(v.slots, bytes.TrimRight(rest[:end], " "))
 		rest = rest[end+len(v.after):]
 	}
 	if p.ends && len(rest) > 0 {
-		return Undetected, &lack{len(p.variables), fmt.Sprintf("want the end before %q", rest)}
+		return &lack{len(p.variables), fmt.Sprintf("want the end before %q", rest)}
 	}
 	if err := p.fill(rec); err != nil && !p.timeless {
-		return Undetected, err
+		return err
 	}
 	if p.hasPort {
 		rec.Peer = withoutPort(rec.Peer)
 	}
 	switch {
 	case isDashes(p.text(fieldURI)):
-		return Undetected, errConnection
+		return errConnection
 	case !isClient(rec.Peer):
-		return Undetected, errFormatClient
+		return errFormatClient
 	case p.format == Combined && isAddr(rec.Host) && !isAddr(rec.Peer) && !isList(rec.Peer):
-		return Undetected, errHostFirst
+		return errHostFirst
 	case p.timeless:
-		return p.format, errTimeless
+		return errTimeless
 	}
-	return p.format, nil
+	return nil
 }
 
 // end returns where the value ends that b begins with, or -1.

@@ -22,13 +22,13 @@ var (
 	errColumns  = &lack{4, "want a value for each name in #Fields"}
 )
 
-func (p *w3cParser) parse(line []byte, rec *Record) (Format, error) {
+func (p *w3cParser) parse(line []byte, rec *Record) error {
 	if bytes.HasPrefix(line, []byte("#")) {
 		p.direct(line)
-		return Undetected, ErrMessage
+		return ErrMessage
 	}
 	if p.columns == nil {
-		return Undetected, errNoFields
+		return errNoFields
 	}
 	separator := byte(' ')
 	if bytes.IndexByte(line, '\t') >= 0 {
@@ -39,7 +39,7 @@ func (p *w3cParser) parse(line []byte, rec *Record) (Format, error) {
 	for i, slots := range p.columns {
 		end := bytes.IndexByte(line, separator)
 		if last := i == len(p.columns)-1; last != (end < 0) {
-			return Undetected, errColumns
+			return errColumns
 		} else if last {
 			end = len(line)
 		}
@@ -48,7 +48,7 @@ func (p *w3cParser) parse(line []byte, rec *Record) (Format, error) {
 	}
 	err := p.fillRequest(rec)
 	rec.NoZone = false
-	return W3C, err
+	return err
 }
 
 // direct follows a directive.

@@ -10,17 +10,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
 )
 
-// merger replays inputs as one log, by time. The next request is the earliest of the next requests
-// of all inputs. So the merged log is sorted if each input is. The lines of an input keep their
-// order, and the queue sorts them.
-type merger struct {
-	r       *replayer
-	schema  accesslog.Schema
-	sources []*source // all, in the order of the inputs
-	open    []*source // by their next requests, the earliest first
-}
-
-// source is an input of a merger.
+// source is an input of a replayer.
 type source struct {
 	input  Input
 	file   File
@@ -32,53 +22,53 @@ type source struct {
 	malformed error // of its first malformed line
 }
 
-// replayInputs replays the inputs, and returns their errors in the order of the inputs. If ctx
-// is done, it ends early and marks the report.
-func (r *replayer) replayInputs(ctx context.Context, inputs []Input, o *Options) []error {
-	m := &merger{r: r, schema: o.schema()}
-	m.schema.Extra = r.mode.fields()
+// replayInputs replays the inputs as one log, by time, and returns their errors in the order of the
+// inputs. The next request is the earliest of the next requests of all inputs. So the merged log is
+// sorted if each input is. The lines of an input keep their order, and the queue sorts them. If ctx is
+// done, it ends early and marks the report.
+func (r *replayer) replayInputs(ctx context.Context, inputs []Input) []error {
 	for _, in := range inputs {
 		src := &source{input: in, file: File{Name: in.Name}, end: func() {}}
-		m.sources = append(m.sources, src)
+		r.sources = append(r.sources, src)
 		if r.report.Interrupted {
 			continue
 		}
-		if err := m.begin(ctx, src); err != nil {
-			m.finish(ctx, src, err)
+		if err := r.begin(ctx, src); err != nil {
+			r.finish(ctx, src, err)
 			continue
 		}
-		m.open = append([]*source{src}, m.open...)
-		m.settle()
+		r.open = append([]*source{src}, r.open...)
+		r.settle()
 	}
-	for len(m.open) > 0 && !r.report.Interrupted {
-		src := m.open[0]
+	for len(r.open) > 0 && !r.report.Interrupted {
+		src := r.open[0]
 		taken, err := r.add(&src.rec, src.reader.Format())
 		if !taken {
 			src.file.Late++
 		}
 		if err == nil {
-			err = m.next(src)
+			err = r.next(src)
 		}
 		if err != nil {
-			m.open = m.open[1:]
-			m.finish(ctx, src, err)
+			r.open = r.open[1:]
+			r.finish(ctx, src, err)
 			continue
 		}
-		m.settle()
+		r.settle()
 	}
-	return append(m.close(), r.pass(r.queue.len()))
+	return append(r.close(), r.pass(r.queue.len()))
 }
 
 // settle moves the first open source behind the ones whose next requests are earlier. Few are, as
 // long as the files follow each other.
-func (m *merger) settle() {
-	for i := 1; i < len(m.open) && m.open[i].rec.Time < m.open[i-1].rec.Time; i++ {
-		m.open[i-1], m.open[i] = m.open[i], m.open[i-1]
+func (r *replayer) settle() {
+	for i := 1; i < len(r.open) && r.open[i].rec.Time < r.open[i-1].rec.Time; i++ {
+		r.open[i-1], r.open[i] = r.open[i], r.open[i-1]
 	}
 }
 
 // begin opens a source and reads its first request.
-func (m *merger) begin(ctx context.Context, src *source) error {
+func (r *replayer) begin(ctx context.Context, src *source) error {
 	log, err := src.input.Open()
 	if err != nil {
 		return err
@@ -88,18 +78,18 @@ func (m *merger) begin(ctx context.Context, src *source) error {
 		cancel()
 		log.Close()
 	}
-	if src.reader, err = accesslog.NewReader(reading, src.input.Name, log, m.schema); err != nil {
+	if src.reader, err = accesslog.NewReader(reading, src.input.Name, log, r.schema); err != nil {
 		return err
 	}
-	return m.next(src)
+	return r.next(src)
 }
 
 // finish closes a source after its last request. The error is io.EOF, or why there are no more.
-func (m *merger) finish(ctx context.Context, src *source, err error) {
+func (r *replayer) finish(ctx context.Context, src *source, err error) {
 	src.end()
 	switch atEnd := src.reader != nil && errors.Is(err, io.EOF); {
 	case !atEnd && ctx.Err() != nil:
-		m.r.report.Interrupted = true
+		r.report.Interrupted = true
 	case !atEnd:
 		src.err = err
 	case src.reader.Format() == accesslog.Undetected:
@@ -109,29 +99,29 @@ func (m *merger) finish(ctx context.Context, src *source, err error) {
 
 // close closes what is open, and reports the sources in the order of the inputs. A file without any
 // line is an error only if no other file has a request: a log that has just been rotated is empty.
-func (m *merger) close() (errs []error) {
-	for _, src := range m.open {
+func (r *replayer) close() (errs []error) {
+	for _, src := range r.open {
 		src.end()
 	}
-	for _, src := range m.sources {
+	for _, src := range r.sources {
 		if src.reader != nil {
 			src.file.Lines, src.file.Format = src.reader.Lines(), src.reader.Format()
-			m.r.report.hint = cmp.Or(m.r.report.hint, src.reader.Hint())
-			m.r.report.Files = append(m.r.report.Files, src.file)
+			r.report.hint = cmp.Or(r.report.hint, src.reader.Hint())
+			r.report.Files = append(r.report.Files, src.file)
 		}
 		if f := &src.file; src.err == nil && 2*f.Malformed > f.Lines-f.Others {
 			src.err = fmt.Errorf("%s: %d of %d lines are malformed, for example %w", f.Name,
 				f.Malformed, f.Lines, src.malformed)
 		}
-		if errors.Is(src.err, accesslog.ErrEmpty) && m.r.report.Requests > 0 {
+		if errors.Is(src.err, accesslog.ErrEmpty) && r.report.Requests > 0 {
 			src.err = nil
 		}
 		few, err := src.file.checkOrder()
 		switch {
 		case !few:
-			m.r.report.NoAnswer = "The log is not in the order of time."
+			r.report.NoAnswer = "The log is not in the order of time."
 		case err != nil:
-			m.r.report.Doubts = append(m.r.report.Doubts, err.Error()+".")
+			r.report.Doubts = append(r.report.Doubts, err.Error()+".")
 		}
 		errs = append(errs, src.err, err)
 	}
@@ -143,7 +133,7 @@ func (m *merger) close() (errs []error) {
 const maxShown = 5
 
 // next reads the next request of a source, and counts the other lines before it.
-func (m *merger) next(src *source) error {
+func (r *replayer) next(src *source) error {
 	for {
 		err := src.reader.Next(&src.rec)
 		if err == nil {
@@ -154,10 +144,10 @@ func (m *merger) next(src *source) error {
 		if !errors.As(err, &bad) {
 			return err
 		}
-		shown := &m.r.report.Malformed
+		shown := &r.report.Malformed
 		if errors.Is(bad, accesslog.ErrMessage) {
 			src.file.Others++
-			shown = &m.r.report.Others
+			shown = &r.report.Others
 		} else if src.file.Malformed++; src.malformed == nil {
 			src.malformed = bad
 		}

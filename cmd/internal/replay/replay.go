@@ -17,8 +17,11 @@ func Run(ctx context.Context, o Options, inputs []Input) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &replayer{mode: m, queue: newQueue(queueRequests), report: newReport(&o)}
-	errs := r.replayInputs(ctx, inputs, &o)
+	r := &replayer{
+		mode: m, queue: newQueue(queueRequests), report: newReport(&o), schema: o.schema(),
+	}
+	r.schema.Extra = m.fields()
+	errs := r.replayInputs(ctx, inputs)
 	if r.report.NoAnswer != "" { // no number from a wrong order
 		rep := newReport(&o)
 		rep.Files, rep.NoAnswer = r.report.Files, r.report.NoAnswer
@@ -63,6 +66,10 @@ type replayer struct {
 	queue  queue
 	report *Report // of the inputs and of the lines so far
 	load   peak    // of all keys
+
+	schema  accesslog.Schema
+	sources []*source // all, in the order of the inputs
+	open    []*source // by their next requests, the earliest first
 }
 
 // add adds a request of a log in the given format to the queue. It is decided after the requests
