@@ -85,9 +85,8 @@ function apart(plot, marks) {
 // without one, ticks are whole numbers). A series has name, color (a property of
 // the style), fill (of the area below it: the alpha in hexadecimal) and dash. A step chart has in x
 // the begins of intervals and the end of the last one. marks returns what to write into the chart,
-// with a color and a dot or not, by default the maxima. tip returns the text about a value. floor is the least width of a zoom by
-// dragging; without one there is none.
-function drawChart(place, { label, data, x, y, series, steps, marks, tip, floor }) {
+// with a color and a dot or not, by default the maxima. tip returns the text about a value.
+function drawChart(place, { label, data, x, y, series, steps, marks, tip }) {
   const axis = ({ label, log, time, ticks, format }, size) => ({
     label: log ? `${label}, log scale` : label, labelSize: 20, size, labelFont: "12px system-ui",
     stroke: () => css("--faint"), grid: { width: 1, stroke: () => css("--line") },
@@ -97,12 +96,7 @@ function drawChart(place, { label, data, x, y, series, steps, marks, tip, floor 
     values: time ? timeTicks :
       (_, ticks) => ticks.map((v) => v === null ? "" : (format ?? compact.format)(v)),
   });
-  const inside = (plot, min, max) => {
-    const least = floor ?? 1, from = plot.data[0][0], to = Math.max(plot.data[0].at(-1), from + least);
-    const width = Math.min(Math.max(max - min, least), to - from);
-    const low = clamp((min + max - width) / 2, from, to - width);
-    return [low, low + width];
-  };
+  const whole = ({ data: [x] }) => [x[0], Math.max(x.at(-1), x[0] + 1)];
   const value = document.createElement("p");
   value.className = "tip";
   value.hidden = true;
@@ -121,12 +115,12 @@ function drawChart(place, { label, data, x, y, series, steps, marks, tip, floor 
     ...size(), legend: { show: false }, tzDate: (s) => uPlot.tzDate(new Date(1000 * s), "UTC"),
     axes: [axis(x, x.time ? 46 : 32), axis(y, 58)],
     scales: {
-      x: { time: Boolean(x.time), ...(x.log ? { distr: 3 } : { range: inside }) },
+      x: { time: Boolean(x.time), ...(x.log ? { distr: 3 } : { range: whole }) },
       y: y.log ? { distr: 3 } : { range: (_, low, high) => [0, (y.linear ? 3 : 1.15) * high || 1],
         ...(y.linear && { distr: 4, asinh: y.linear }) },
     },
     cursor: {
-      y: false, drag: { x: Boolean(floor), y: false, dist: 5 },
+      y: false, drag: { x: false, y: false },
       dataIdx: (plot, _, i, at) => steps && (plot.data[0][i] > at || i === plot.data[0].length - 1) ?
         Math.max(i - 1, 0) : i,
     },

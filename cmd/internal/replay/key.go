@@ -170,7 +170,6 @@ var paths = maphash.MakeSeed()
 // is the peer.
 func (k *keyed) pack(rec *accesslog.Record, _ accesslog.Format) pending {
 	c := k.clients.of(k.keyer.key(rec))
-	c.Visit(uint32(maphash.Bytes(paths, rec.Path)))
 	if k.sample.takes() {
 		if k.keyer.direct {
 			k.forwarded.add(rec.Forwarded())
@@ -184,7 +183,7 @@ func (k *keyed) pack(rec *accesslog.Record, _ accesslog.Format) pending {
 	if standIn {
 		k.standIns++
 	}
-	return pending{client: c, cost: cost}
+	return pending{client: c, cost: cost, path: uint32(maphash.Bytes(paths, rec.Path))}
 }
 
 // fillKeys fills in the keys, what the log lacks of them and of costs, and whether the clients may

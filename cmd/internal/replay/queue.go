@@ -31,6 +31,7 @@ type queue struct {
 type pending struct {
 	time   int64
 	cost   float64
+	path   uint32     // a hash
 	client *client    // nil under a policy
 	group  *pathGroup // nil without --by-path
 	parts  string     // what the rules of a policy look at

@@ -97,6 +97,7 @@ func (r *replayer) pass(n int) error {
 		second := p.time / int64(time.Second)
 		r.load.add(second)
 		if p.client != nil {
+			p.client.Visit(p.path)
 			p.client.peak.add(second)
 		}
 		r.report.timeline.add(second, granted)

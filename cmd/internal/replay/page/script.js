@@ -22,19 +22,10 @@ function showTime(table) {
   const looks = [
     { name: "requests", color: "--accent", fill: "55" }, { name: "refused", color: "--refused", fill: "ff" },
   ];
-  const plot = drawChart($("requests"), {
+  drawChart($("requests"), {
     label: $("time-title").textContent, data: [x, ...counts.map((list) => [...list, list.at(-1)])],
     x: { label: "UTC", time: true }, y: {}, series: looks.slice(0, heads.length - 1),
-    steps: true, tip: text, floor: 8 * width,
-  });
-
-  // A button zooms around the middle.
-  $("zoom").hidden = false;
-  $("zoom").addEventListener("click", ({ target: { dataset } }) => {
-    if (!dataset.by) return;
-    const { min, max } = plot.scales.x, by = Number(dataset.by);
-    const middle = (min + max) / 2, half = Math.min((max - min) * by, x.at(-1) - x[0]) / 2;
-    plot.setScale("x", { min: middle - half, max: middle + half });
+    steps: true, tip: text,
   });
 }
 
