@@ -23,7 +23,7 @@ var configurations = flag.Uint64("configurations", 20_000, "random configuration
 
 // The version of envoyproxy/ratelimit that is compared knows patterns with a * at the end only.
 var (
-	keys     = []string{"k", "l"}
+	keys     = []string{"k", "l", "m*n"}
 	patterns = []string{"", "a", "b", "ab", "aab", "a*", "ab*", "*"}
 	values   = []string{"", "a", "b", "ab", "aab", "axb", "zz", "abx"}
 )
