@@ -28,7 +28,7 @@ func TestEachEventOnce(t *testing.T) {
 		programs: dir, dir: dir, rate: 100,
 		duration: time.Hour, sample: 100 * time.Millisecond, pause: 400 * time.Millisecond,
 	}
-	build := exec.Command("go", "build", "-o", c.programs, "./tb-proxy", "./tb-rls")
+	build := exec.Command("go", "build", "-o", c.programs, "./tb", "./tb-proxy", "./tb-rls")
 	build.Dir = "../.."
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
