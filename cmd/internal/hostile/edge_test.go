@@ -91,7 +91,7 @@ type edge struct {
 
 // patient are texts of the example, and what tests that count decisions have in their place, so
 // that a slow machine makes no service late.
-var patient = []string{"timeout: 0.1s", "timeout: 100s", "- timeout: 1s", "- timeout: 100s"}
+var patient = []string{"timeout: 0.1s", "timeout: 100s", "{timeout: 1s,", "{timeout: 100s,"}
 
 // newEdge returns the configuration between an upstream and services.
 func newEdge(t *testing.T, upstream http.HandlerFunc, rls []*process, pairs ...string) *edge {

@@ -151,7 +151,7 @@ func TestEnvoyLosesNothing(t *testing.T) {
 // The delay of a stop exceeds the intervals of the health check in the example by a second.
 func TestShutdownDelayOfRLS(t *testing.T) {
 	manual := read(t, "docs/rls.md")
-	for _, text := range []string{" interval: 1s\n", "_interval: 1s\n", "`--shutdown-delay` | `2s`"} {
+	for _, text := range []string{" interval: 1s,", "_interval: 1s,", "`--shutdown-delay` | `2s`"} {
 		if !strings.Contains(manual, text) {
 			t.Errorf("docs/rls.md has no %q: change all of them", text)
 		}

@@ -17,12 +17,9 @@ import (
 type Fields string
 
 const (
-	// FieldsOff sends no fields.
-	FieldsOff Fields = "off"
-	// FieldsRefused sends fields with refusals.
-	FieldsRefused Fields = "refused"
-	// FieldsAll sends fields with all answers that a rule has decided.
-	FieldsAll Fields = "all"
+	FieldsOff     Fields = "off"
+	FieldsRefused Fields = "refused" // with refusals
+	FieldsAll     Fields = "all"     // with all answers that a rule has decided
 )
 
 // ruleText is the text of a rule in fields.

@@ -46,8 +46,7 @@ var Vars = kong.Vars{
 		" SIGHUP, and so the other files of TLS.",
 	"rls_key":       "Private key of the certificate in PEM.",
 	"rls_client_ca": "Certificates in PEM of which one must have signed the client's certificate.",
-	"rls_streams": "How many requests a connection may have under way: at least as many as Envoy's" +
-		" max_requests, which is 1024 by default.",
+	"rls_streams":   "How many requests a connection may have under way: Envoy's max_requests or more.",
 	"rls_keepalive": "How long a connection may be silent before the service pings the client; 0s" +
 		" for 2h.",
 	"rls_keepalive_timeout": "How long a client may take to answer a ping; 0s for 20s.",

@@ -10,23 +10,15 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// An error names the file and the line.
-func TestErrors(t *testing.T) {
-	for _, c := range []struct{ text, want string }{
-		{"", "f.yaml:1: want a domain"},
-		{"descriptors:", "f.yaml:1: want a domain"},
-		{"'''", "f.yaml:1: found unexpected end of stream"},
-		{"[a]", "f.yaml:1: cannot unmarshal !!seq into document"},
-		{"0.25: d", "f.yaml:1: field 0.25 is unknown"},
-		{"domain: d\nbad: e", "f.yaml:2: field bad is unknown"},
-	} {
-		checkError(t, c.text, c.want)
-	}
-}
-
 // What envoyproxy/ratelimit reads means the same here. What has no effect has a warning.
-func TestForms(t *testing.T) {
-	text, err := os.ReadFile("testdata/forms.txt")
+func TestForms(t *testing.T) { checkForms(t, "testdata/forms.txt") }
+
+// An error names the file and the line.
+func TestErrors(t *testing.T) { checkForms(t, "testdata/errors.txt") }
+
+func checkForms(t *testing.T, name string) {
+	t.Helper()
+	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,57 +45,6 @@ func TestForms(t *testing.T) {
 		} else if err != nil || got != strings.TrimRight("\n=>"+want, "\n=>") {
 			t.Errorf("%s\n%v%s\nwant\n=>%s", form, err, got, want)
 		}
-	}
-}
-
-// checkError checks that a text has an error that contains want.
-func checkError(t *testing.T, text, want string) {
-	t.Helper()
-	_, err := Parse([]File{{"f.yaml", text}}, false)
-	if err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("%q: %v, want %q", text, err, want)
-	}
-}
-
-func TestErrorsInDescriptors(t *testing.T) {
-	for _, c := range []struct{ text, want string }{
-		{"- a", "f.yaml:3: cannot unmarshal !!str `a` into mapping"},
-		{"- value: v", "f.yaml:3: want a key"},
-		{"- {key: k, value: v}\n- {key: k, value: v}", "f.yaml:4: k_v is already defined at f.yaml:3"},
-		{"- {key: k, value: v}\n- {key: k_v}", "f.yaml:4: k_v is already defined at f.yaml:3"},
-		{"- key: k\n  ratelimit: {unit: day}", "f.yaml:4: field ratelimit is unknown"},
-		{"- key: k\n  share_threshold: true", "f.yaml:3: share_threshold: want a value with a *"},
-		{"- key: k\n  descriptors:\n  - key: k\n    x: 1", "f.yaml:6: field x is unknown"},
-		{"- &a\n  key: k\n  descriptors: [*a]", "anchor 'a' value contains itself"},
-		{"- key: k\n  rate_limit: {unit: day}\n  metadata: {e: !!binary gIGC}", "f.yaml:3: metadata: "},
-		{"- {key: !!binary gIGC, rate_limit: {unit: day}}", "f.yaml:3: want text in UTF-8"},
-	} {
-		checkError(t, "domain: d\ndescriptors:\n"+c.text, c.want)
-	}
-}
-
-func TestErrorsInLimits(t *testing.T) {
-	for _, c := range []struct{ text, want string }{
-		{"requestsperunit: 5", "f.yaml:4: field requestsperunit is unknown"},
-		{"unit: foo, requests_per_unit: 5", `f.yaml:4: unit "foo"`},
-		{"unit: unknown, requests_per_unit: 5", `f.yaml:4: unit "unknown"`},
-		{"requests_per_unit: 5", `f.yaml:4: unit ""`},
-		{"requests_per_unit: -1, unit: day", "f.yaml:4: requests_per_unit: want a whole number, 0 to"},
-		{"requests_per_unit: 4294967296, unit: day", "0 to 4294967295"},
-		{"requests_per_unit: 0.5, unit: day", "f.yaml:4: requests_per_unit: want a whole number"},
-		{"requests_per_unit: '5', unit: day", "f.yaml:4: cannot unmarshal !!str `5` into float64"},
-		{"unit: day, requests_per_unit: 1, burst: 2.5", "f.yaml:4: burst: want a whole number"},
-		{"unit: day, name: !!binary gIGC", "f.yaml:3: want text in UTF-8"},
-		{"unlimited: true, unit: day", "f.yaml:4: unlimited: want no unit"},
-		{"unlimited: true, burst: 1", "f.yaml:4: unlimited: want no unit, burst, cost or debt"},
-		{"unit: day, name: a, replaces: [{name: a}]", `f.yaml:4: replaces: "a" is the name`},
-		{"unit: day, name: a, replaces: [{name: }]", "f.yaml:4: replaces: want a name"},
-		{"unit: day, requests_per_unit: 1, burst: 0", "f.yaml:4: burst: want a whole number, 1 to"},
-		{"unit: day, burst: 1", "burst: requests_per_unit is 0"},
-		{"unit: day, requests_per_unit: 1, cost: .nan", "cost: want more than 0"},
-		{"unit: day, requests_per_unit: 1, cost: 2", "cost: the bucket never has more than 1"},
-	} {
-		checkError(t, "domain: d\ndescriptors:\n- key: k\n  rate_limit: {"+c.text+"}", c.want)
 	}
 }
 
