@@ -49,7 +49,6 @@ const (
 	enforced role = iota // all must grant
 	quota                // one of them must grant
 	shadow               // nothing
-	roles
 )
 
 // release makes c ready for another request. It keeps no text of this one.
