@@ -251,6 +251,7 @@ func holdInTakeAll(s *suite) {
 	if d[0] != granted(8) || d[1] != refused(62*time.Second, 0) {
 		f.Errorf("%+v, want the second refused for 62s", d)
 	}
+	f.takes(f.keeping(2, 5), refused(67*time.Second, 0))
 	f.granted("b", 10, 0)
 	c := f.charge("d", 4)
 	f.take(c)
