@@ -133,7 +133,7 @@ func keepAndMayWait(s *suite) {
 		c.MayWait(time.Second)
 		c.Keep(0)
 		c.MayWait(0)
-		f.takes(c, granted(map[string]int{"keep": 3, "within": 3}[last]))
+		f.takes(c, granted(3))
 		c.Cancel()
 		if last == "keep" {
 			c.MayWait(1)
