@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -33,7 +34,7 @@ func useAll(t *testing.T, l *Limiter) {
 	if d, err := l.Peek(ctx, "a"); err != nil || d != granted(8) {
 		t.Errorf("Peek: %+v, %v", d, err)
 	}
-	if err := l.Reset(ctx, "a"); err != nil {
+	if err := errors.Join(l.Hold(ctx, "a", time.Now().Add(time.Hour)), l.Reset(ctx, "a")); err != nil {
 		t.Error(err)
 	}
 	if s := l.Stats(); len(s.Failed) > 0 {

@@ -244,6 +244,8 @@ func anyCall(l *Limiter, rng *rand.Rand) error {
 	case 1:
 		_, err := l.Level(ctx, key)
 		return err
+	case 5:
+		return l.Hold(ctx, key, time.Now().Add(time.Millisecond))
 	case 2:
 		_, err := l.AllowN(ctx, key, float64(1+rng.IntN(600)))
 		return err

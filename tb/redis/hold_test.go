@@ -179,6 +179,17 @@ func wantHeld(t *testing.T, what string, d tb.Decision, err error, until time.Ti
 	}
 }
 
+// bytesOf returns the length of the value of a key.
+func bytesOf(t *testing.T, l *Limiter, key string) int {
+	t.Helper()
+	m := do(t, l.client, "STRLEN", l.name(key))
+	n, err := m.AsInt64()
+	if err != nil {
+		t.Error(err)
+	}
+	return int(n)
+}
+
 // The process that holds a bucket spends no lease and no share of it. Another one sees the hold in
 // the first reply.
 func TestHoldIsObeyed(t *testing.T) {
@@ -241,35 +252,39 @@ func TestHoldIsObeyed(t *testing.T) {
 
 // A hold that comes while Wait sleeps takes its tokens, unless its slot is behind the hold.
 func TestWaitLooksForAHold(t *testing.T) {
-	s := redistest.Start(t)
+	s := startSimulator(t, bucketsText)
 	limit := tb.Limit{Capacity: 1, Tokens: 1, Per: 10 * time.Millisecond}
-	operator := newLimiter(t, dial(t, s), limit)
-	var until time.Time
-	commands, length := 0, 50*time.Millisecond
-	client := &watched{dial(t, s), func(context.Context) {
-		if commands++; commands == 3 { // to look
-			until = time.Now().Add(length)
-			if err := operator.Hold(t.Context(), "a", until); err != nil {
-				t.Error(err)
-			}
+	b := &bucket{simulator: s, key: "tb:{a}"}
+	now, hold, commands := uint64(noon), 50*time.Millisecond, 0
+	l, err := s.newLimiter(func() time.Time {
+		switch commands++; commands {
+		case 3: // Wait looks
+			now += 10_000
+			b.apply(limit, now, item{kind: kindHold, hold: uint64(hold.Microseconds())})
+		case 5: // once more, at its second slot, by a server whose clock is slower
+			now += 49_000
 		}
-	}}
-	l := newLimiter(t, client, limit)
-	for range 2 {
-		if err := l.Wait(t.Context(), "a", 1); err != nil {
-			t.Fatal(err)
-		}
+		return time.UnixMicro(int64(now))
+	}, limit)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if commands != 5 || time.Now().Before(until) { // it looks again after its second slot
-		t.Errorf("%d commands, and Wait returned %v before the hold ends", commands, time.Until(until))
+	defer l.Close()
+	decide(t, l, "a", ByServer)
+	start := time.Now()
+	if err := l.Wait(t.Context(), "a", 1); err != nil || b.err != nil {
+		t.Fatal(err, b.err)
 	}
-	// The context may end before the hold does.
-	commands, length = 1, 2*time.Hour
+	if d := time.Since(start); commands != 5 || d < 70*time.Millisecond {
+		t.Errorf("%d commands, want 5, and Wait returned after %v", commands, d)
+	}
+	// The context ends before the next hold does.
+	commands, hold = 1, 2*time.Hour
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
 	var refused *tb.WaitError
 	if err := l.Wait(ctx, "a", 1); !errors.As(err, &refused) || !refused.Deadline ||
-		refused.Wait < time.Hour {
+		refused.Wait < 2*time.Hour {
 		t.Errorf("a hold beyond the deadline: %v", err)
 	}
 }
@@ -277,17 +292,13 @@ func TestWaitLooksForAHold(t *testing.T) {
 // A refusal holds the bucket once, also if the process knows that the bucket is empty. What it knows
 // of the hold refuses later calls.
 func TestHoldOnRefusal(t *testing.T) {
-	c := dial(t, redistest.Start(t))
-	l := newLimiter(t, c, slow, WithMaxDenial(patient))
+	l := newLimiter(t, dial(t, redistest.Start(t)), slow, WithMaxDenial(patient))
 	login := func(key string, cost float64) *Charge {
 		c := newCharge(t, l, key, cost).(*Charge)
 		c.HoldOnRefusal(time.Hour)
 		return c
 	}
-	bytes := func(key string) int {
-		n, _ := c.Do(t.Context(), c.B().Strlen().Key("tb:{"+key+"}").Build()).AsInt64()
-		return int(n)
-	}
+	bytes := func(key string) int { return bytesOf(t, l, key) }
 	if d, err := login("a", 10).Take(time.Now()); err != nil || d != granted(0) {
 		t.Fatalf("%+v, %v", d, err)
 	}
@@ -319,15 +330,37 @@ func TestHoldOnRefusal(t *testing.T) {
 	if d, err := l.AllowN(t.Context(), "c", 9); err != nil || d != granted(1) {
 		t.Fatalf("%+v, %v", d, err)
 	}
+	lacks := login("c", 2)
 	decisions, ok, err := TakeAll(t.Context(), time.Now(), []tb.Charge{
-		login("b", 2), login("c", 2), newCharge(t, l, "d", 2),
+		login("b", 2), lacks, newCharge(t, l, "d", 2),
 	}, nil)
 	if err != nil || ok || !decisions[0].Allowed || !decisions[2].Allowed {
 		t.Errorf("%+v, %t, %v", decisions, ok, err)
 	}
 	wantHeld(t, "the bucket that lacks the cost", decisions[1], nil, until.Add(48*time.Hour))
+	if v, err := lacks.Level(time.Now()); err != nil || v.NextToken < 24*time.Hour {
+		t.Errorf("its level: %+v, %v", v, err)
+	}
 	if bytes("b")+bytes("d") > 0 || bytes("c") != 42 {
 		t.Error("another bucket is held, or none")
+	}
+	if _, ok, err := TakeAll(t.Context(), time.Now(), []tb.Charge{
+		login("e", 10), newCharge(t, l, "f", 10),
+	}, nil); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	for _, key := range []string{"e", "f"} { // so that they are known to be empty
+		if d, err := l.Allow(t.Context(), key); err != nil || d.Allowed {
+			t.Fatal(d, err)
+		}
+	}
+	for range 2 {
+		_, ok, err = TakeAll(t.Context(), time.Now(), []tb.Charge{
+			newCharge(t, l, "f", 1), login("e", 1),
+		}, nil)
+		if err != nil || ok || bytes("e") != 42 {
+			t.Errorf("beside a charge that is refused locally: %t, %v, %d bytes", ok, err, bytes("e"))
+		}
 	}
 	commands = l.Stats().Commands
 	d, err = login("c", 1).Take(time.Now())
@@ -372,10 +405,26 @@ func TestKeep(t *testing.T) {
 	if d, err := l.AllowN(t.Context(), "a", 6); err != nil || d != granted(0) {
 		t.Errorf("a log-in: %+v, %v", d, err)
 	}
+	if d, err := l.AllowN(t.Context(), "c", 4); err != nil || d != granted(6) {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if err := l.SetLimit(tb.Limit{Capacity: 10, Tokens: 2, Per: 24 * time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	c = newCharge(t, l, "c", 3).(*Charge)
+	c.Keep(4)
+	if d, err := c.Peek(time.Now()); err != nil || d.Allowed || bytesOf(t, l, "c") != 35 {
+		t.Errorf("a Peek that refuses converts the bucket: %+v, %v", d, err)
+	}
 	if err := s.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	l.denial = 0
+	c = newCharge(t, l, "b", 3).(*Charge)
+	c.Keep(8)
+	if d, err := c.Take(time.Now()); err != nil || d.RetryAfter != tb.Never {
+		t.Errorf("more than the capacity: %+v, %v", d, err)
+	}
 	for i, want := range []bool{true, false} { // the share has 5 tokens, and keeps 2 of them
 		c = newCharge(t, l, "b", 3).(*Charge)
 		c.Keep(4)

@@ -81,9 +81,18 @@ func (g *group) admits(c *Charge) bool {
 		!slices.ContainsFunc(g.charges, func(o *Charge) bool { return o.name == c.name })
 }
 
-// Peek refuses the charges of which it is known that their buckets cannot pay. It asks no server.
+// Peek refuses the charges of which it is known that their buckets cannot pay. It asks no server,
+// and refuses none if it is known that the server would hold a bucket.
 func (g *group) Peek(time.Time) (tb.Decision, error) {
 	allowed := true
+	for _, c := range g.charges {
+		plain := c.item
+		plain.hold = 0
+		_, lacks := c.limiter.denied(c.layout, c.key, &plain)
+		if _, known := c.limiter.denied(c.layout, c.key, &c.item); lacks && !known {
+			return tb.Decision{Allowed: true}, nil
+		}
+	}
 	for i, c := range g.charges {
 		if !c.limiter.leases.latest(c.key).isEmpty() { // a lease may pay it
 			continue
