@@ -269,38 +269,6 @@ func (c *crowd) busy(t *testing.T) (others []<-chan outcome) {
 	return others
 }
 
-func TestBucketsShareABatch(t *testing.T) {
-	c, resume := startCrowd(t, slow)
-	before := c.l.Stats().Commands
-	others := c.busy(t)
-	var all []<-chan outcome
-	for i := range maxBuckets {
-		all = append(all, c.on(strconv.Itoa(i)).join(t.Context(), i%5+1))
-	}
-	b := c.on("31")
-	b.made = 1
-	all = append(all, b.join(t.Context(), 7)) // a second call on this bucket
-	last := c.on("last").join(t.Context(), 11)
-	if n := c.l.Stats().Commands - before; n != maxShared {
-		t.Errorf("%d commands under way, want %d", n, maxShared)
-	}
-	resume()
-	for _, o := range others {
-		wantOutcome(t, o, granted(9))
-	}
-	for i, o := range all[:maxBuckets] {
-		wantOutcome(t, o, granted(9-i%5))
-	}
-	wantOutcome(t, all[maxBuckets], granted(1))
-	wantOutcome(t, last, refused(tb.Never, 10))
-	if n := c.l.Stats().Commands - before; n != maxShared+2 {
-		t.Errorf("%d commands, want %d", n, maxShared+2)
-	}
-	if v, err := c.l.Level(t.Context(), "30"); err != nil || int(v.Tokens) != 9 {
-		t.Errorf("%+v, %v, want 9 tokens", v, err)
-	}
-}
-
 // A command has no further call once it has maxItems of them, or maxBuckets keys.
 func TestCommandIsFilledUpToItsBounds(t *testing.T) {
 	limit := tb.Limit{Capacity: 1000, Tokens: 1, Per: 24 * time.Hour}
@@ -357,24 +325,6 @@ func TestTwoBatchesAreUnderWay(t *testing.T) {
 	for _, o := range all {
 		wantOutcome(t, o, granted(9))
 	}
-}
-
-// A write that fails is an error of the calls that would change the bucket. A value that is not a
-// bucket is an error of all calls.
-func TestErrorOfABucketConcernsItsChanges(t *testing.T) {
-	c, resume := startCrowd(t, slow, []string{"SET", "tb:{foreign}", "x"},
-		[]string{"CONFIG", "SET", "maxmemory", "1"})
-	first := c.send(t.Context(), 1)
-	more, most := c.join(t.Context(), 4), c.join(t.Context(), 11)
-	resume()
-	wantCause(t, (<-first).err, CauseOutOfMemory)
-	wantCause(t, (<-more).err, CauseOutOfMemory)
-	if o := <-most; o.err != nil || o.Allowed || o.RetryAfter != tb.Never {
-		t.Errorf("a refusal, which writes nothing: %+v", o)
-	}
-	_, err := c.l.Peek(t.Context(), "foreign")
-	wantCause(t, err, CauseForeign)
-	wantCause(t, (<-c.on("foreign").call(t.Context(), 11)).err, CauseForeign)
 }
 
 // outcomes is what a TakeAll has returned.

@@ -196,21 +196,6 @@ func TestChargeReportsItsLevelByItself(t *testing.T) {
 	}
 }
 
-func TestTakeAllWithoutRedis(t *testing.T) {
-	c := dial(t, redistest.Start(t))
-	working, closed := newLimiter(t, c, slow), newLimiter(t, c, slow)
-	closed.Close()
-	_, ok, err := TakeAll(t.Context(), time.Now(), []tb.Charge{
-		newCharge(t, working, "a", 1), newCharge(t, closed, "b", 1),
-	}, nil)
-	if ok || !errors.Is(err, ErrClosed) {
-		t.Errorf("TakeAll: %t, %v, want ErrClosed", ok, err)
-	}
-	if d, err := working.Peek(t.Context(), "a"); err != nil || d != granted(9) {
-		t.Errorf("the first charge was not undone: %+v, %v", d, err)
-	}
-}
-
 func TestSettleOfACharge(t *testing.T) {
 	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
 	c := newCharge(t, l, "a", 4).(*Charge)
@@ -257,6 +242,19 @@ func TestInertCharges(t *testing.T) {
 		if bad := new(tb.ConfigError); !errors.As(err, &bad) || bad.Field != "within" {
 			t.Errorf("MayWait(%v): %v", within, err)
 		}
+		inert, errs = append(inert, c), append(errs, err)
+	}
+	for _, spoil := range []func(*Charge){
+		func(c *Charge) { c.Keep(math.NaN()) },
+		func(c *Charge) { c.HoldOnRefusal(-1) },
+		func(c *Charge) { c.Keep(1); c.MayWait(time.Hour); c.Keep(0) },
+		func(c *Charge) { c.HoldOnRefusal(time.Hour); c.MayWait(time.Hour) },
+		func(c *Charge) { c.MayWait(time.Hour); c.Keep(1); c.MayWait(0) },
+		func(c *Charge) { c.MayWait(time.Hour); c.HoldOnRefusal(time.Hour) },
+	} {
+		c := newCharge(t, l, "a", 4).(*Charge)
+		spoil(c)
+		_, err := c.Peek(time.Now())
 		inert, errs = append(inert, c), append(errs, err)
 	}
 	commands := l.Stats().Commands

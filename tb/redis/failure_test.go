@@ -148,6 +148,10 @@ func TestErrorsNameTheirCause(t *testing.T) {
 			}
 			l := newLimiter(t, c, slow)
 			wantCause(t, failure(t.Context(), t, l, "a"), tt.cause)
+			if tt.cause == CauseForeign { // also a call that writes nothing
+				_, err := l.Peek(t.Context(), "a")
+				wantCause(t, err, CauseForeign)
+			}
 		})
 	}
 }
@@ -200,6 +204,9 @@ func TestClosedLimiterDecidesNothing(t *testing.T) {
 	}, nil)
 	if ok || !errors.Is(err, ErrClosed) {
 		t.Errorf("TakeAll: %t, %v, want ErrClosed", ok, err)
+	}
+	if d, err := working.Peek(t.Context(), "a"); err != nil || d != granted(9) {
+		t.Errorf("the first charge was not undone: %+v, %v", d, err)
 	}
 }
 
