@@ -127,7 +127,7 @@ func (l *Limiter[K]) ChargeIn(tier int, key K, cost float64) (KeyCharge[K], erro
 // is refused until the hold is near, and what it returned before stays. A call with a reading at
 // or after the end of the hold may end it. A key that is held is in the table until its bucket is
 // full, and longer than others if the table is full: many holds fill it. Hold returns
-// tb.ErrTableFull if the table has no room for a new key (RefuseNew). It ignores the context.
+// [ErrTableFull] if the table has no room for a new key (RefuseNew). It ignores the context.
 func (l *Limiter[K]) Hold(ctx context.Context, key K, until time.Time) error {
 	return (*cas.Limiter[K])(l).Hold(ctx, key, until)
 }
@@ -177,7 +177,7 @@ func (l *Limiter[K]) SetTier(tier int, limit Limit) error {
 // Tiers returns the limits of all tiers. A limiter of New has one tier.
 func (l *Limiter[K]) Tiers() []Limit { return (*cas.Limiter[K])(l).Tiers() }
 
-// Reset fills key's bucket, if the table has it. In an interval that contains the reset, the key
+// Reset fills key's bucket, if the table has it, and ends a hold. In an interval that contains the reset, the key
 // may be granted more by Capacity and by the debt of its bucket. The key keeps its tier and, until
 // it is evicted, its place in the table. Cancel of an earlier grant gives nothing back. Reset is as
 // fast as a call that moves its bucket, and new keys do not wait for it.

@@ -118,10 +118,12 @@ const (
 )
 
 // ErrInvalidCost is returned for a cost that is zero, negative, NaN or infinite. ErrInvalidKey
-// is returned for a key that does not equal itself, such as a NaN.
+// is returned for a key that does not equal itself, such as a NaN. ErrTableFull is returned by Hold
+// if the table has no room for a new key.
 var (
 	ErrInvalidCost = tb.ErrInvalidCost
 	ErrInvalidKey  = tb.ErrInvalidKey
+	ErrTableFull   = tb.ErrTableFull
 )
 
 // PerSecond returns the limit with the given burst and refill rate in tokens a second. The
