@@ -177,10 +177,10 @@ func (l *Limiter[K]) SetTier(tier int, limit Limit) error {
 // Tiers returns the limits of all tiers. A limiter of New has one tier.
 func (l *Limiter[K]) Tiers() []Limit { return (*cas.Limiter[K])(l).Tiers() }
 
-// Reset fills key's bucket, if the table has it, and ends a hold. In an interval that contains the reset, the key
-// may be granted more by Capacity and by the debt of its bucket. The key keeps its tier and, until
-// it is evicted, its place in the table. Cancel of an earlier grant gives nothing back. Reset is as
-// fast as a call that moves its bucket, and new keys do not wait for it.
+// Reset fills key's bucket, if the table has it, and ends a hold. In an interval that contains the
+// reset, the key may be granted more by Capacity and by the debt of its bucket. The key keeps its
+// tier and, until it is evicted, its place in the table. Cancel of an earlier grant gives nothing
+// back. Reset is as fast as a call that moves its bucket, and new keys do not wait for it.
 func (l *Limiter[K]) Reset(key K) { (*cas.Limiter[K])(l).Reset(key) }
 
 // Len returns the number of keys in the table, never more than MaxKeys. It waits for inserts.
