@@ -59,7 +59,7 @@
 // # Memory and eviction
 //
 // A key takes about 90 bytes and the bytes of its text, and up to 16 more once its limit has
-// changed, or in a tier. The limiter keeps a copy of the key and does not bound its length.
+// changed, in a tier, or while it is held. The limiter keeps a copy of the key and does not bound its length.
 //
 // The order of eviction ranks buckets by the stamps that it last read. The stamp of a bucket that
 // was used since is stale, and an insert into a full table corrects it when it comes first. The
