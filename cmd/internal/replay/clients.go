@@ -21,6 +21,7 @@ type client struct {
 	lacking uint64 // what the client needs above the burst of a suggested limit
 	habit   *habit // nil if no request was looked at
 	contest *contest
+	parts   *[maxPaths]*suggest.Client // of the requests to chosen paths; nil if there are none
 }
 
 // isHit reports whether the limit ever refuses the client.

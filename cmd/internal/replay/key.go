@@ -174,10 +174,12 @@ func (k *keyed) pack(rec *accesslog.Record, _ accesslog.Format) pending {
 		if k.keyer.direct {
 			k.forwarded.add(rec.Forwarded())
 		}
-		if c.habit == nil {
+		if c.habit == nil && (k.sample.isFirst() || c.Requests >= everySample) {
 			c.habit = newHabit(rec.Agent())
 		}
-		c.habit.add(rec)
+		if c.habit != nil {
+			c.habit.add(rec)
+		}
 	}
 	cost, standIn := k.cost.tokens(rec)
 	if standIn {

@@ -33,9 +33,9 @@ type pathGroups struct {
 type pathGroup struct {
 	path      string
 	requests  uint64
+	index     int                // among the chosen ones
 	collector *suggest.Collector // nil if the group is not chosen
-	clients   map[*client]*suggest.Client
-	found     *suggest.Result // of the collector at the end
+	found     *suggest.Result    // of the collector at the end
 }
 
 // groupOf returns the group of a path, or nothing if the path has none: it is empty, or selectors
@@ -91,9 +91,9 @@ func (p *pathGroups) choose() {
 		return float64(g.requests) < leastOfPath*float64(p.all)
 	})
 	clear(p.byPath)
-	for _, g := range p.chosen {
+	for i, g := range p.chosen {
 		p.byPath[g.path] = g
-		g.collector, g.clients, g.requests = p.collect(), make(map[*client]*suggest.Client), 0
+		g.index, g.collector, g.requests = i, p.collect(), 0
 	}
 }
 
@@ -102,24 +102,35 @@ func (p *pathGroups) add(at pending, cost uint64) {
 	if p.chosen == nil {
 		p.choose()
 	}
-	g := at.group
+	g, c := at.group, at.client
 	if g == nil || g.collector == nil {
 		return
 	}
-	c := g.clients[at.client]
-	if c == nil {
-		c = new(suggest.Client)
-		g.clients[at.client] = c
+	if c.parts == nil {
+		c.parts = new([maxPaths]*suggest.Client)
+	}
+	if c.parts[g.index] == nil {
+		c.parts[g.index] = new(suggest.Client)
 	}
 	g.requests++
-	g.collector.Add(c, at.time, cost)
+	g.collector.Add(c.parts[g.index], at.time, cost)
 }
 
-// end returns the groups of a whole log in the order of their paths.
-func (p *pathGroups) end(whole *suggest.Collector) []*pathGroup {
+// part returns the part of a client that asks for the paths of a group, or nil.
+func (g *pathGroup) part(c *client) *suggest.Client {
+	if c.parts == nil {
+		return nil
+	}
+	return c.parts[g.index]
+}
+
+// end returns the groups of a whole log and its clients, in the order of their paths.
+func (p *pathGroups) end(clients map[string]*client, whole *suggest.Collector) []*pathGroup {
 	for _, g := range p.chosen {
-		for all, part := range g.clients {
-			part.Visits = all.Visits
+		for _, c := range clients {
+			if part := g.part(c); part != nil {
+				part.Visits = c.Visits
+			}
 		}
 		g.found = g.collector.Result(whole)
 	}
@@ -165,7 +176,7 @@ func (s *Suggestion) findByPath(
 			if l := leastLimit(bursts, o.leastBurst(), span); l != nil {
 				l.KeysRefused, l.Uncounted = g.found.Refused(l.index, l.Burst), true
 				s.Paths = append(s.Paths, PathLimit{
-					Path: g.path, Requests: g.requests, Clients: uint64(len(g.clients)), Limit: l,
+					Path: g.path, Requests: g.requests, Clients: g.found.Clients(), Limit: l,
 					Stricter: 2*l.perMinute() <= all.perMinute(), group: g,
 				})
 			}
@@ -186,7 +197,7 @@ func (s *Suggestion) together(all *Limit, clients map[string]*client) (n uint64)
 	for _, c := range clients {
 		refused := s.found.Need(&c.Client, all.index) > all.Burst
 		for _, p := range s.Paths {
-			if part := p.group.clients[c]; part != nil && p.Stricter {
+			if part := p.group.part(c); part != nil && p.Stricter {
 				refused = refused || p.group.found.Need(part, p.Limit.index) > p.Limit.Burst
 			}
 		}

@@ -123,7 +123,7 @@ func (m *suggestionMode) fill(rep *Report) {
 			" better some days, because a limit holds for clients that come back.", spanText(rep))
 		return
 	case m.paths != nil:
-		rep.Limit = s.findByPath(m.o, m.clients.byKey, m.paths.end(m.collector), span)
+		rep.Limit = s.findByPath(m.o, m.clients.byKey, m.paths.end(m.clients.byKey, m.collector), span)
 	default:
 		s.Rates = burstsFor(m.o, found, s.Share)
 		rep.Limit = leastLimit(s.Rates, m.o.leastBurst(), span)

@@ -1,6 +1,7 @@
 package suggest
 
 import (
+	"math"
 	"slices"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -10,6 +11,7 @@ import (
 // the order of their times. It is not safe for concurrent use.
 type Collector struct {
 	clocks   []clock
+	slowest  float64 // pace of all clocks
 	clients  []*Client
 	requests uint64
 
@@ -23,9 +25,10 @@ type Collector struct {
 // New returns an empty Collector. The capacities of the rates are not used. cost is the cost of
 // every request in tokens, and 0 if costs vary or the refused requests are not wanted.
 func New(rates []tb.Limit, cost uint64) *Collector {
-	c := &Collector{cost: cost, timed: cost > 0}
+	c := &Collector{cost: cost, timed: cost > 0, slowest: math.MaxFloat64}
 	for _, l := range rates {
 		c.clocks = append(c.clocks, newClock(l))
+		c.slowest = min(c.slowest, c.clocks[len(c.clocks)-1].pace)
 	}
 	return c
 }
@@ -37,8 +40,8 @@ type Client struct {
 
 	latest int64   // the time of the latest request, in ns since 1970
 	times  []int64 // of all requests, if they are kept
-	first  uint32  // what the first request needs at any rate; 0 before it
-	curves []curve // of each rate, from the second request on
+	alike  curve   // of all rates, as long as their buckets lack the same
+	curves []curve // of each rate, from then on
 }
 
 // Add adds a request of a client at a time, in ns since 1970. The cost is in tokens, above 0.
@@ -50,17 +53,20 @@ func (c *Collector) Add(cl *Client, t int64, cost uint64) {
 		c.keepTime(cl, t)
 	}
 	switch {
-	case cl.first == 0:
+	case cl.alike.need == 0:
 		c.clients = append(c.clients, cl)
-		cl.latest, cl.first = t, uint32(cost)
-		return
-	case cl.curves == nil:
-		one := curve{min(uint64(cl.first)*finest, most), cl.first}
-		cl.curves = slices.Repeat([]curve{one}, len(c.clocks))
-	}
-	if t > cl.latest {
+	case t == cl.latest:
+	case cl.curves != nil:
 		c.supply(cl)
-		cl.latest = t
+	case float64(t-cl.latest)*c.slowest > float64(int64(cl.alike.deficit)): // all are full
+		cl.alike.deficit = 0
+	default:
+		cl.curves = slices.Repeat([]curve{cl.alike}, len(c.clocks))
+		c.supply(cl)
+	}
+	cl.latest = t
+	if cl.curves == nil && cl.alike.add(cost) {
+		cl.alike.raise(0) // whole tokens, which no unit is too coarse for
 	}
 	for i := range cl.curves {
 		if cl.curves[i].add(cost) {

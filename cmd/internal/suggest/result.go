@@ -26,13 +26,16 @@ func (c *Collector) Result(whole *Collector) *Result {
 // none. It is 0 for a client without a request.
 func (r *Result) Need(cl *Client, rate int) uint64 {
 	if cl.curves == nil {
-		return uint64(cl.first)
+		return uint64(cl.alike.need)
 	}
 	return uint64(cl.curves[rate].need)
 }
 
 // Requests returns the number of requests.
 func (r *Result) Requests() uint64 { return r.requests }
+
+// Clients returns the number of clients.
+func (r *Result) Clients() uint64 { return uint64(len(r.clients)) }
 
 // Timed reports whether the times of the requests were kept, so that refused ones can be counted.
 func (r *Result) Timed() bool { return r.timed }
