@@ -5,7 +5,7 @@
 // [PerAddress] makes a [Limiter] with one rule: each client address has a bucket. [PerKey] has a
 // bucket for each user, or for what else a function returns. For other rules, [ParsePolicy] reads a
 // policy from JSON (docs/policy.md), [Rules] makes one in Go, and [New] makes a Limiter of it.
-// [Limiter.Middleware] wraps a handler:
+// [FromFile] does so with a file, which it watches. [Limiter.Middleware] wraps a handler:
 //
 //	limiter, err := httplimit.New(policy)
 //	...
@@ -84,5 +84,7 @@
 // (cost.go). take.go takes the tokens from the store (store.go), and wait.go waits for them. Then
 // response.go writes the fields of the response (ruletext.go, durations.go), and refusal.go answers
 // a refusal. settlement.go settles the costs that the response has. reload.go replaces the policy
-// meanwhile.
+// meanwhile (policyfile.go), stats.go counts, snapshot.go saves, explain.go explains and reset.go
+// forgives. limiter.go, option.go, policy.go and decision.go have the types of an application, and
+// forward.go is for proxies.
 package httplimit

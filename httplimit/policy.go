@@ -66,6 +66,11 @@ func ParsePolicyFor(data []byte, opts ...Option) (*Policy, error) {
 	if err := l.apply(opts); err != nil {
 		return nil, fmt.Errorf("httplimit: %w", err)
 	}
+	return l.parse(data)
+}
+
+// parse is ParsePolicyFor with the options of l.
+func (l *Limiter) parse(data []byte) (*Policy, error) {
 	return policy.ParseWith(data, func(p *Policy) policy.Problems {
 		_, errs := l.arrange(p)
 		return errs

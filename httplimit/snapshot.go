@@ -132,6 +132,8 @@ type Restored struct {
 // version or the one before, or more buckets for a rule than its table can hold. The error has the number of the
 // line.
 func (l *Limiter) Restore(r io.Reader) (Restored, error) {
+	l.reload.Lock() // because a reload replaces tables
+	defer l.reload.Unlock()
 	s := &restoration{maxKeys: l.maxKeys, rules: map[string]*rule{}}
 	for _, r := range l.policy.Load().rules {
 		if r.table != nil {

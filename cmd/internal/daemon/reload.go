@@ -3,6 +3,8 @@ package daemon
 import (
 	"log/slog"
 	"strings"
+
+	"github.com/seed-181794aa/ratelimit/internal/textfile"
 )
 
 // Reloader puts texts in force while a server runs: the texts of a policy or a configuration. It
@@ -23,27 +25,35 @@ type Applied struct {
 }
 
 // Put puts a text in force, or returns an error.
-func (r *Reloader) Put(c Content, why string) error {
+func (r *Reloader) Put(c textfile.Content, why string) error {
 	var done Applied
 	err := c.Err()
 	if err == nil {
 		done, err = r.Apply(c.Text)
 	}
-	r.Count(err == nil)
 	if err == nil {
-		r.Log.Info(r.What+" reloaded", append([]any{"because", why}, done.Attrs...)...)
-		r.LogWarnings(done.Warnings)
+		r.Accepted(why, done)
+	} else {
+		r.Count(false)
 	}
 	return err
 }
 
+// Accepted counts and logs a text in force.
+func (r *Reloader) Accepted(why string, done Applied) {
+	r.Count(true)
+	r.Log.Info(r.What+" reloaded", append([]any{"because", why}, done.Attrs...)...)
+	r.LogWarnings(done.Warnings)
+}
+
 // Watcher returns a watcher of a text that read returns and that is in force already.
-func (r *Reloader) Watcher(read func() (string, error), text string) *Watcher {
-	return &Watcher{Read: read, Applied: Content{Text: text}, Apply: func(c Content, why string) {
+func (r *Reloader) Watcher(read func() (string, error), text string) *textfile.Watcher {
+	apply := func(c textfile.Content, why string) {
 		if err := r.Put(c, why); err != nil {
 			r.LogRejected(why, err)
 		}
-	}}
+	}
+	return &textfile.Watcher{Read: read, Applied: textfile.Content{Text: text}, Apply: apply}
 }
 
 // LogRejected logs that a text does not come into force, and each of its problems.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/seed-181794aa/ratelimit/cmd/internal/textfile"
+	"github.com/seed-181794aa/ratelimit/internal/textfile"
 )
 
 // Security is the certificate of a server and the authorities of its clients, in files in PEM. Both
@@ -70,10 +70,10 @@ func (s *Security) apply(text string) error {
 
 // Watcher returns a watcher that puts changed files in force. If the certificate and its key are
 // replaced one after the other, it logs an error in between.
-func (s *Security) Watcher(log *slog.Logger) *Watcher {
-	return &Watcher{
-		Read: s.read, Applied: Content{Text: s.text},
-		Apply: func(c Content, why string) {
+func (s *Security) Watcher(log *slog.Logger) *textfile.Watcher {
+	return &textfile.Watcher{
+		Read: s.read, Applied: textfile.Content{Text: s.text},
+		Apply: func(c textfile.Content, why string) {
 			err := c.Err()
 			if err == nil {
 				err = s.apply(c.Text)

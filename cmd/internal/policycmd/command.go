@@ -9,7 +9,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/seed-181794aa/ratelimit/cmd/internal/textfile"
+	"github.com/seed-181794aa/ratelimit/internal/textfile"
 )
 
 // Command is `tb policy`: its fields are its subcommands. Vars has the help of their flags.

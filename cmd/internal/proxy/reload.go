@@ -12,23 +12,23 @@ import (
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
-// newReloader returns a reloader of the policy of a proxy, which has this name in the log.
+// newReloader returns what logs and counts the policies of a proxy, which have this name in the log.
 func newReloader(p *Proxy, name string) *daemon.Reloader {
 	return &daemon.Reloader{
 		What: "policy", Log: p.Log.With("file", name), Count: p.Metrics.Reload,
-		Apply: func(text string) (done daemon.Applied, err error) {
-			policy, err := cli.ParsePolicy([]byte(text))
-			if err == nil {
-				err = p.Limiter.SetPolicy(policy)
-			}
-			if err != nil {
-				return done, errors.New(strings.Join(cli.Problems(err), "\n"))
-			}
-			return daemon.Applied{
-				Attrs: []any{"rules", len(p.Limiter.Stats())}, Warnings: p.warnings(policy),
-			}, nil
-		},
 	}
+}
+
+// reloaded logs and counts a policy that the limiter has read.
+func (p *Proxy) reloaded(r *daemon.Reloader, x httplimit.Reload) {
+	if x.Err != nil {
+		r.Count(false)
+		r.LogRejected(x.Cause, errors.New(strings.Join(cli.Problems(x.Err), "\n")))
+		return
+	}
+	r.Accepted(x.Cause, daemon.Applied{
+		Attrs: []any{"rules", len(p.Limiter.Stats())}, Warnings: p.warnings(x.Policy),
+	})
 }
 
 // warnings returns the warnings of a policy, and one for each of its fields that the proxy drops.

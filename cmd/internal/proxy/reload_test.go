@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 
-	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
+	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
 // A policy that is accepted keeps the tokens, and touches no response under way. Of one that is
@@ -30,22 +32,24 @@ func TestReload(t *testing.T) {
 	lines := bufio.NewScanner(stream.Body)
 	lines.Scan()
 
-	r := newReloader(p, "FILE")
-	err = r.Put(daemon.Content{Text: `{"rules": [{"name": "a", "limit_keys": [], "typo": 1,
-		"algorithm_config": {"tokens_per_second": 10, "burst": 5}}]}`}, "a test")
-	const want = `rules[0].algorithm_config.burst must be >= tokens_per_second (got 5, want >= 10)
-rules[0].typo is an unknown field`
-	if err == nil || err.Error() != want {
-		t.Errorf("got\n%v\nwant\n%s", err, want)
+	name, signals := file(t, two), make(chan os.Signal)
+	go p.Limiter.Follow(t.Context(), httplimit.PolicyFile{
+		Name: name, Text: two, Signals: signals,
+		Reloaded: func(x httplimit.Reload) { p.reloaded(newReloader(p, "FILE"), x) },
+	})
+	write(t, name, `{"rules": [{"name": "a", "limit_keys": [], "typo": 1,
+		"algorithm_config": {"tokens_per_second": 10, "burst": 5}}]}`)
+	signals <- syscall.SIGHUP
+	for _, want := range []string{
+		`msg="policy rejected: the previous one stays in force" file=FILE because=SIGHUP errors=2`,
+		`error="rules[0].algorithm_config.burst must be >= tokens_per_second (got 5, want >= 10)"`,
+		`error="rules[0].typo is an unknown field"`,
+	} {
+		log.Until(t, want)
 	}
-	next := strings.Replace(two, `"burst": 2`, `"burst": 1`, 1)
-	if err := r.Put(daemon.Content{Text: next}, "a test"); err != nil {
-		t.Error(err)
-	}
-	if line := log.Until(t, "reloaded"); !strings.HasSuffix(line,
-		`msg="policy reloaded" file=FILE because="a test" rules=1`) {
-		t.Error(line)
-	}
+	write(t, name, strings.Replace(two, `"burst": 2`, `"burst": 1`, 1))
+	signals <- syscall.SIGHUP
+	log.Until(t, `msg="policy reloaded" file=FILE because=SIGHUP rules=1`)
 	close(more)
 	if lines.Scan(); lines.Text() != "after" {
 		t.Errorf("the stream was cut off: %q, %v", lines.Text(), lines.Err())

@@ -12,8 +12,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/admin"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
-	"github.com/seed-181794aa/ratelimit/cmd/internal/textfile"
 	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/internal/textfile"
 	"github.com/seed-181794aa/ratelimit/tb/redis"
 )
 
@@ -142,6 +142,9 @@ func (r *runner) url() string {
 func (r *runner) serve(ctx context.Context) error {
 	daemon.RedirectStandardLog(r.proxy.errors)
 	tasks := []func(context.Context){r.reload}
+	if r.fromFile() {
+		tasks = append(tasks, r.follow)
+	}
 	if r.state != nil {
 		ticker := time.NewTicker(r.Interval)
 		defer ticker.Stop()
@@ -163,18 +166,21 @@ func (r *runner) serve(ctx context.Context) error {
 	return err
 }
 
-// reload reads the policy file and the files of TLS when they change and on SIGHUP, until ctx is
-// done.
+// reload reads the files of TLS when they change and on SIGHUP, until ctx is done.
 func (r *runner) reload(ctx context.Context) {
-	var watchers []*daemon.Watcher
-	if r.fromFile() {
-		read := func() (string, error) { return textfile.Read(r.Policy) }
-		watchers = append(watchers, r.reloader().Watcher(read, string(r.data)))
-	}
+	var watchers []*textfile.Watcher
 	if r.security != nil {
 		watchers = append(watchers, r.security.Watcher(r.Log))
 	}
-	daemon.Watch(ctx, r.Hangups, watchers...)
+	textfile.Watch(ctx, r.Hangups, watchers...)
+}
+
+// follow reads the policy file when it changes and on SIGHUP, until ctx is done.
+func (r *runner) follow(ctx context.Context) {
+	r.proxy.Limiter.Follow(ctx, httplimit.PolicyFile{
+		Name: r.Policy, Text: string(r.data), Signals: daemon.CatchHangups(),
+		Reloaded: func(x httplimit.Reload) { r.proxy.reloaded(r.reloader(), x) },
+	})
 }
 
 func (r *runner) reloader() *daemon.Reloader {

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/metrics"
-	"github.com/seed-181794aa/ratelimit/cmd/internal/textfile"
 	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/internal/textfile"
 )
 
 // stateFile keeps the buckets of a limiter in a file across restarts.

@@ -13,9 +13,9 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
-	"github.com/seed-181794aa/ratelimit/cmd/internal/textfile"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/internal/compositekey"
+	"github.com/seed-181794aa/ratelimit/internal/textfile"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/rls/config"
-	"github.com/seed-181794aa/ratelimit/cmd/internal/textfile"
 	"github.com/seed-181794aa/ratelimit/internal/compositekey"
+	"github.com/seed-181794aa/ratelimit/internal/textfile"
 )
 
 // readFiles returns the files of a configuration as one text, of which parseFiles makes the

@@ -11,8 +11,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/admin"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/rls/config"
-	"github.com/seed-181794aa/ratelimit/cmd/internal/textfile"
 	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/internal/textfile"
 )
 
 // runner is a Command under way. Run calls load, dial, listen, build and serve in this order.
@@ -143,7 +143,7 @@ func (r *runner) serve(ctx context.Context) error {
 // reload reads the configuration and the files of TLS when they change and on SIGHUP, or follows
 // the servers of xDS, until ctx is done.
 func (r *runner) reload(ctx context.Context) {
-	var watchers []*daemon.Watcher
+	var watchers []*textfile.Watcher
 	configuration := r.reloader()
 	if r.Config != "" {
 		watchers = append(watchers, configuration.Watcher(r.read, r.text))
@@ -157,7 +157,7 @@ func (r *runner) reload(ctx context.Context) {
 	if r.security != nil {
 		watchers = append(watchers, r.security.Watcher(r.Log))
 	}
-	daemon.Watch(ctx, r.Hangups, watchers...)
+	textfile.Watch(ctx, r.Hangups, watchers...)
 }
 
 // reloader returns a reloader of the configuration.

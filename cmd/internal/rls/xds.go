@@ -23,8 +23,8 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
-	"github.com/seed-181794aa/ratelimit/cmd/internal/textfile"
 	"github.com/seed-181794aa/ratelimit/internal/compositekey"
+	"github.com/seed-181794aa/ratelimit/internal/textfile"
 )
 
 // configType is the type of the resources that have a configuration: one domain each.
@@ -175,22 +175,22 @@ func asYAML(text []byte) []byte {
 }
 
 // contentOf returns configurations as readFiles returns files.
-func contentOf(resources []*anypb.Any) daemon.Content {
+func contentOf(resources []*anypb.Any) textfile.Content {
 	var all []byte
 	for _, r := range resources {
 		var c xds.RateLimitConfig
 		if err := r.UnmarshalTo(&c); err != nil {
-			return daemon.Content{Problem: err.Error()}
+			return textfile.Content{Problem: err.Error()}
 		}
 		name := c.GetName()
 		c.Name = "" // it has no effect in a file
 		text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(&c)
 		if err != nil {
-			return daemon.Content{Problem: err.Error()}
+			return textfile.Content{Problem: err.Error()}
 		}
 		all = compositekey.Append(compositekey.Append(all, name), asYAML(text))
 	}
-	return daemon.Content{Text: string(all)}
+	return textfile.Content{Text: string(all)}
 }
 
 // credentials reads the files of TLS for a connection, so that they may change.

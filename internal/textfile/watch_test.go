@@ -1,8 +1,7 @@
-package daemon
+package textfile
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,33 +11,25 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
-	"github.com/seed-181794aa/ratelimit/cmd/internal/textfile"
 )
 
-// followed is the watcher of a file, and its log. A text that begins with "bad" has two errors.
+// followed is the watcher of a file. Its log has what is applied, and why.
 type followed struct {
 	*Watcher
 	file string
-	log  *testkit.Transcript
+	log  chan string
 }
 
 func follow(text, file string, read func() (string, error)) *followed {
-	f := &followed{file: file, log: testkit.NewTranscript()}
-	r := &Reloader{What: "policy", Log: f.log.Logger(), Count: func(bool) {},
-		Apply: func(text string) (Applied, error) {
-			if strings.HasPrefix(text, "bad") {
-				return Applied{}, errors.New("one\ntwo")
-			}
-			return Applied{Attrs: []any{"text", text}, Warnings: []string{"careful"}}, nil
-		}}
-	f.Watcher = r.Watcher(read, text)
+	f := &followed{file: file, log: make(chan string, 100)}
+	f.Watcher = &Watcher{Read: read, Applied: Content{Text: text}, Apply: func(c Content, why string) {
+		f.log <- fmt.Sprint(why, ": ", c.Text, c.Err())
+	}}
 	return f
 }
 
 func followFile(text, file string) *followed {
-	return follow(text, file, func() (string, error) { return textfile.Read(file) })
+	return follow(text, file, func() (string, error) { return Read(file) })
 }
 
 // polls polls the file n times, and wants these lines in the log.
@@ -48,12 +39,15 @@ func (f *followed) polls(t *testing.T, n int, want ...string) {
 		f.poll(f.read())
 	}
 	for _, line := range want {
-		if got := f.log.Until(t, "level="); !strings.Contains(got, line) {
+		if len(f.log) == 0 {
+			t.Fatalf("nothing is applied, want %s", line)
+		}
+		if got := <-f.log; !strings.Contains(got, line) {
 			t.Errorf("got %s, want %s", got, line)
 		}
 	}
-	if len(f.log.Lines) > 0 {
-		t.Errorf("also %s", <-f.log.Lines)
+	if len(f.log) > 0 {
+		t.Errorf("also %s", <-f.log)
 	}
 }
 
@@ -64,25 +58,22 @@ func (f *followed) write(t *testing.T, text string) {
 	}
 }
 
-// A file is not applied while it still changes, and not again while it stays the same. Each of its
-// errors is logged, and once that it is gone.
+// A file is not applied while it still changes, and not again while it stays the same. That it is
+// gone is applied once.
 func TestPolls(t *testing.T) {
-	f := followFile("1", testkit.File(t, "file", "1"))
+	f := followFile("1", file(t, "1"))
 	f.polls(t, 3)
 	for _, part := range []string{"", "2", "23"} {
 		f.write(t, part)
 		f.polls(t, 1)
 	}
-	f.polls(t, 4, `msg="policy reloaded" because="the file changed" text=23`, "warning=careful")
-	f.write(t, "bad")
-	f.polls(t, 4, `msg="policy rejected: the previous one stays in force" because="the file changed"`+
-		` errors=2`, "msg=policy error=one", "msg=policy error=two")
+	f.polls(t, 4, "the file changed: 23<nil>")
 	if err := os.Remove(f.file); err != nil {
 		t.Fatal(err)
 	}
-	f.polls(t, 4, "policy rejected", "no such file")
+	f.polls(t, 4, "the file changed: open "+f.file+": no such file")
 	f.write(t, "23")
-	f.polls(t, 4, "policy reloaded", "careful")
+	f.polls(t, 4, "the file changed: 23<nil>")
 }
 
 // Any symbolic link on the path to the file may be replaced. Kubernetes replaces one in the
@@ -118,7 +109,7 @@ func TestPollsBehindLinks(t *testing.T) {
 		f := followFile("", name)
 		for n := range 3 {
 			version(len(name)*10 + n)
-			f.polls(t, 2, fmt.Sprint("text=v", len(name)*10+n), "careful")
+			f.polls(t, 2, fmt.Sprint(": v", len(name)*10+n))
 		}
 	}
 }
@@ -145,10 +136,10 @@ func TestAReadThatHangs(t *testing.T) {
 		}()
 		signals <- syscall.SIGHUP
 		time.Sleep(2 * Patience)
-		f.polls(t, 0, "policy rejected", "does not answer")
+		f.polls(t, 0, "does not answer")
 		close(first)
 		synctest.Wait()
-		f.polls(t, 0, "because=SIGHUP", "careful")
+		f.polls(t, 0, "SIGHUP: 1")
 		time.Sleep(3 * PollInterval)
 		cancel()
 		<-ended // although the read hangs

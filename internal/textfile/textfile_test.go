@@ -2,15 +2,14 @@ package textfile
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
 )
 
 // A file must be a regular file of a bounded size.
 func TestRead(t *testing.T) {
-	large := testkit.File(t, "large", "")
+	large := file(t, "")
 	if err := os.Truncate(large, maxSize+1); err != nil {
 		t.Fatal(err)
 	}
@@ -22,8 +21,18 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
-	data, err := Read(testkit.File(t, "text", "text"))
+	data, err := Read(file(t, "text"))
 	if data != "text" || err != nil {
 		t.Errorf("%q, %v", data, err)
 	}
+}
+
+// file writes a file and returns its name.
+func file(t *testing.T, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
 }
