@@ -68,7 +68,8 @@ func (m *Map[K, V]) insertInTurn(key K, set func(*V) uint64) {
 		return
 	}
 	first := m.order.sorted.pop().value
-	m.table.remove(m.table.keyOf(first), func(u *V) bool { return u == first })
+	least := m.table.keyOf(first)
+	m.table.remove(m.table.hasher.hash(least), least, func(u *V) bool { return u == first })
 	set(v)
 	m.table.store(hash, stored, v)
 	m.order.sorted.push(entry[V]{value: v})

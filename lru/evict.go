@@ -87,7 +87,7 @@ func (m *Map[K, V]) popFirst() candidate[V] {
 func (m *Map[K, V]) refresh(c *candidate[V]) {
 	var final bool
 	if c.stamp, c.state, final = m.values.Stamp(c.value); final {
-		c.value = m.table.load(m.table.keyOf(c.value))
+		c.value = m.Load(m.table.keyOf(c.value))
 		c.stamp, c.state, _ = m.values.Stamp(c.value)
 	}
 }
@@ -96,7 +96,13 @@ func (m *Map[K, V]) refresh(c *candidate[V]) {
 // Both happen in one critical section of a small map. So Replace finds no retired value, and a
 // caller that holds one sees by its state that it must start over.
 func (m *Map[K, V]) retire(c *candidate[V], now uint64) bool {
-	return m.table.remove(m.table.keyOf(c.value), func(v *V) bool {
+	key := m.table.keyOf(c.value)
+	hash := m.table.hasher.hash(key)
+	retired := m.table.remove(hash, key, func(v *V) bool {
 		return v == c.value && m.values.Retire(v, c.stamp, c.state, now)
 	})
+	if retired {
+		m.front.forget(hash, c.value)
+	}
+	return retired
 }

@@ -42,6 +42,7 @@ type Values[V any] interface {
 // has none. A key takes about 75 bytes, its own size, and the size of its value. The map does not
 // bound the length of a key.
 type Map[K comparable, V any] struct {
+	front       front[V]
 	table       table[K, V]
 	values      Values[V]
 	refuseNew   bool
@@ -58,6 +59,7 @@ type Map[K comparable, V any] struct {
 // Init exists so that a Map can be embedded by value, which spares a look-up one dereference. It
 // panics if K contains an interface or V a pointer.
 func (m *Map[K, V]) Init(max int, refuseNew bool, values Values[V]) {
+	m.front.resize(leastPairs)
 	m.table.init(max)
 	m.values = values
 	m.refuseNew = refuseNew
@@ -65,7 +67,7 @@ func (m *Map[K, V]) Init(max int, refuseNew bool, values Values[V]) {
 }
 
 // Load returns the value of key, or nil. It takes no lock and writes nothing.
-func (m *Map[K, V]) Load(key K) *V { return m.table.load(key) }
+func (m *Map[K, V]) Load(key K) *V { return m.table.load(m.table.hasher.hash(key), key) }
 
 // Len returns the number of keys, never more than the bound.
 func (m *Map[K, V]) Len() (n int) {
@@ -152,6 +154,7 @@ func (m *Map[K, V]) Insert(
 	}
 	stamp := set(v)
 	m.table.store(hash, stored, v)
+	m.front.fit(m.table.keys)
 	m.order.add(stamp, v)
 	m.publish()
 	return v, 0, Inserted

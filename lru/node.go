@@ -132,17 +132,15 @@ func textOf[V any](v *V) string {
 // which may overlap, and its length. A look-up hashes and compares it without a call.
 type shortText struct{ head, tail, size uint64 }
 
-// shortTextOf returns a key that is a short text.
-func (n *nodes[K, V]) shortTextOf(key *K) (short shortText, ok bool) {
-	if !n.isText {
-		return short, false
-	}
+// isShort reports whether key is a short text, and shortTextOf returns it.
+func (n *nodes[K, V]) isShort(key *K) bool {
+	return n.isText && uint(len(*(*string)(unsafe.Pointer(key)))-8) <= 8
+}
+
+func shortTextOf[K any](key *K) shortText {
 	text := *(*string)(unsafe.Pointer(key))
-	if uint(len(text)-8) > 8 {
-		return short, false
-	}
 	p := unsafe.Pointer(unsafe.StringData(text))
-	return shortText{wordAt(p, 0), wordAt(p, len(text)-8), uint64(len(text))}, true
+	return shortText{wordAt(p, 0), wordAt(p, len(text)-8), uint64(len(text))}
 }
 
 // isAt reports whether s is the key at p, which textAt returns.

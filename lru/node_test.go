@@ -70,21 +70,29 @@ func TestShortTextsAreComparedByTheirWords(t *testing.T) {
 	for length := range 20 {
 		text := strings.Repeat("k", length)
 		at := textAt(n.newValue(text, 0))
-		short, ok := n.shortTextOf(&text)
+		short, ok := shortTextIn(n, text)
 		if ok != (length >= 8 && length <= 16) || ok && !short.isAt(at) {
 			t.Errorf("%d bytes: short %t, and equal %t", length, ok, ok && short.isAt(at))
 		}
 		for i := 0; ok && i < length; i++ {
 			other := text[:i] + "x" + text[i+1:]
-			if short, _ := n.shortTextOf(&other); short.isAt(at) {
+			if short, _ := shortTextIn(n, other); short.isAt(at) {
 				t.Errorf("%d bytes: the same as with another byte %d", length, i)
 			}
 		}
 		longer := text + "k"
-		if short, ok := n.shortTextOf(&longer); ok && short.isAt(at) {
+		if short, ok := shortTextIn(n, longer); ok && short.isAt(at) {
 			t.Errorf("%d bytes: the same as with a byte more", length)
 		}
 	}
+}
+
+// shortTextIn returns text as a short text, if it is one.
+func shortTextIn(n nodes[string, item], text string) (short shortText, ok bool) {
+	if ok = n.isShort(&text); ok {
+		short = shortTextOf(&text)
+	}
+	return short, ok
 }
 
 // An array of no elements contains nothing.

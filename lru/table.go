@@ -118,28 +118,23 @@ func (t *table[K, V]) slot(hash uint64) int {
 	return int(i)
 }
 
-// load returns the value of key, or nil.
-func (t *table[K, V]) load(key K) (v *V) {
-	var ok bool
-	var hash uint64
-	var m *smallMap[V]
-	if short, isShort := t.shortTextOf(&key); isShort { // with hash and hasKey inlined by hand
-		hash = mixWords(short.head, short.tail, short.size, t.hasher.first, t.hasher.second)
-		m = t.small(hash)
-		if v, ok = m.Load(hash); ok && short.isAt(textAt(v)) {
-			return v
-		}
-	} else {
-		hash = t.hasher.hash(key)
-		m = t.small(hash)
-		if v, ok = m.Load(hash); ok && t.hasKey(v, key) {
-			return v
-		}
+// load returns the value of key, which has the given hash, or nil.
+func (t *table[K, V]) load(hash uint64, key K) *V {
+	m := t.small(hash)
+	v, ok := m.Load(hash)
+	if ok && t.hasKey(v, key) {
+		return v
 	}
-	if !ok && t.moving.Load() == nil && t.small(hash) == m && t.collided.Load() == nil {
+	return t.rest(m, ok, hash, key)
+}
+
+// rest is the rest of a look-up in the small map m: it has no value under the hash, or, if other is
+// true, the value of another key.
+func (t *table[K, V]) rest(m *smallMap[V], other bool, hash uint64, key K) *V {
+	if !other && t.moving.Load() == nil && t.small(hash) == m && t.collided.Load() == nil {
 		return nil // without another search
 	}
-	v, _ = t.probe(hash, key)
+	v, _ := t.probe(hash, key)
 	return v
 }
 
@@ -239,13 +234,13 @@ func (t *table[K, V]) store(hash, stored uint64, v *V) {
 	}
 }
 
-// remove removes key, which is in the table, if retire agrees, and reports whether it did. It calls
-// retire with the value of key, in the critical section of the small map that removes it. retire
-// must not panic.
-func (t *table[K, V]) remove(key K, retire func(*V) bool) (removed bool) {
-	stored := t.hasher.hash(key)
+// remove removes key, which is in the table and has the given hash, if retire agrees, and reports
+// whether it did. It calls retire with the value of key, in the critical section of the small map
+// that removes it. retire must not panic.
+func (t *table[K, V]) remove(hash uint64, key K, retire func(*V) bool) (removed bool) {
+	stored := hash
 	if t.collided.Load() != nil {
-		_, stored = t.probe(stored, key)
+		_, stored = t.probe(hash, key)
 	}
 	slot := t.slot(stored)
 	t.slots[slot].Load().Compute(stored, func(v *V, ok bool) (*V, bool) {

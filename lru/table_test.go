@@ -191,7 +191,7 @@ func TestLeastSmallMapStays(t *testing.T) {
 	}
 	m := small.slots[0].Load()
 	for key := range 10 {
-		small.remove(key, func(*item) bool { return true })
+		small.remove(small.hasher.hash(key), key, func(*item) bool { return true })
 	}
 	if small.slots[0].Load() != m || small.keys != 0 {
 		t.Errorf("%d keys, and another map %t, want none", small.keys, small.slots[0].Load() != m)

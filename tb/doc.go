@@ -29,7 +29,8 @@
 //   - C6, lock-free hits. A hit is a call on a key in the table. It takes no lock, allocates
 //     nothing and starts no goroutine. A stalled caller stalls no other caller. No call waits for
 //     SetLimit. Reserve allocates its result, and Wait sleeps until its slot.
-//   - C7, bounded. There are never more than MaxKeys keys, at any instant.
+//   - C7, bounded. There are never more than MaxKeys keys, at any instant. In tb/cas up to 2,048
+//     evicted ones may keep their memory.
 //   - C8, hostile input. A call with a cost that is zero, negative, NaN or infinite returns
 //     [ErrInvalidCost] and changes nothing. A key that does not equal itself returns
 //     [ErrInvalidKey]. An impossible configuration, or an impossible limit for SetLimit, returns a

@@ -20,6 +20,13 @@ var (
 	dividing = overlay.Variant{Name: "dividing", Edits: append(tiny("", "1", "1").Edits,
 		edit(tableGo, "xsync.WithPresize(buckets*15/4)", "xsync.WithPresize(8*buckets)"),
 	)}
+
+	// All keys share the one pair of the front, and each grant takes it.
+	onePair = overlay.Variant{Name: "one pair", Edits: []overlay.Edit{
+		edit("lru/front.go", "leastPairs = 8", "leastPairs = 1"),
+		edit("lru/front.go", "mostPairs  = 2048", "mostPairs  = 1"),
+		edit("tb/cas/limiter.go", ">>60 == 0", ">>60 < 16"),
+	}}
 )
 
 // tiny returns the code with small maps of one key per map bucket.
@@ -44,6 +51,9 @@ func variantOf(b planted.Bug) overlay.Variant {
 	v := overlay.Variant{Name: b.Name, Edits: []overlay.Edit{edit(b.File, b.Old, b.New)}}
 	if b.TinyMaps {
 		v.Edits = append(v.Edits, growing.Edits...)
+	}
+	if b.OnePair {
+		v.Edits = append(v.Edits, onePair.Edits...)
 	}
 	return v
 }

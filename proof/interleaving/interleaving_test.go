@@ -35,6 +35,10 @@ func TestEveryInterleaving(t *testing.T) { explore(t, shipped) }
 // TestInterleavingsInTinyMaps runs schedules with few preemptions on the same code with tiny maps.
 func TestInterleavingsInTinyMaps(t *testing.T) { explore(t, growing, dividing) }
 
+// TestInterleavingsWithAFrontOfOnePair runs schedules with few preemptions on the same code with one
+// pair in front of the table.
+func TestInterleavingsWithAFrontOfOnePair(t *testing.T) { explore(t, onePair) }
+
 func explore(t *testing.T, codes ...overlay.Variant) {
 	if len(registry.Variants) == 0 {
 		t.Log(inOverlay(t))
@@ -202,7 +206,7 @@ func build(t *testing.T) string {
 	if program.name != "" {
 		return program.name
 	}
-	variants := []overlay.Variant{shipped, growing, dividing}
+	variants := []overlay.Variant{shipped, growing, dividing, onePair}
 	for _, b := range chosen(t, "check-keys", "check-charges", "check-reservations", "check-limits",
 		"check-tiers", "check-holds") {
 		variants = append(variants, variantOf(b))

@@ -12,9 +12,10 @@
 //	+			c.word.Store(word | sealBit)
 //
 // The lines after - stand in the file exactly once, and the lines after + take their place. A bug
-// with "run: always" is planted without -all, too. "maps: tiny" is for the model checker, which
-// then explores the code with tiny maps. "proofs: load" means that this proof, too, fails on a build
-// with the bug. Lines that begin with # are comments.
+// with "run: always" is planted without -all, too. "maps: tiny" and "front: one pair" are for the
+// model checker, which then explores the code with tiny maps, or with a front of one pair.
+// "proofs: load" means that this proof, too, fails on a build with the bug. Lines that begin with
+// # are comments.
 package planted
 
 import (
@@ -32,6 +33,7 @@ type Bug struct {
 	Old, New   string // whole lines
 	Always     bool   // planted also if not all bugs are
 	TinyMaps   bool
+	OnePair    bool
 	Proofs     []string // packages beside this one whose tests find it
 }
 
@@ -76,6 +78,8 @@ func parse(list, text string) (bugs []Bug, err error) {
 			b.Always = true
 		case line == "maps: tiny\n":
 			b.TinyMaps = true
+		case line == "front: one pair\n":
+			b.OnePair = true
 		case line[0] == '-':
 			b.Old += line[1:]
 		case line[0] == '+':

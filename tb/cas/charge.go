@@ -127,6 +127,7 @@ type Charge[K comparable] struct {
 	place place[K]
 	part
 	checked *cell // that Peek has found, so that Take need not look it up
+	hash    uint64
 }
 
 var _ tb.Charge = (*Charge[string])(nil)
@@ -156,7 +157,7 @@ func (c *Charge[K]) Peek(t time.Time) (d tb.Decision, err error) {
 		return tb.Decision{}, c.err
 	}
 	at := c.place.clock.instant(t)
-	c.checked = c.place.load()
+	c.checked, c.hash = c.place.table.Recent(c.place.key)
 	if c.checked != nil && c.isPlain() {
 		m := c.place.layoutOf(c.checked)
 		if d, ok := c.checked.peek(m, at, m.unitsOf(c.tokens)); ok {
@@ -179,16 +180,19 @@ func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
 		return c.takeNothing()
 	}
 	target := c.checked
-	if target == nil || isSealed(target.word.Load()) { // it may no longer be the key's cell
-		target = c.place.load()
+	if target == nil {
+		target, c.hash = c.place.table.Recent(c.place.key)
 	}
 	at := c.place.clock.instant(t)
 	d, ok := c.takeFast(target, c.place.layoutOf(target), at)
-	if !ok {
-		o, err := takePart(c.place, &c.part, target, at)
+	if !ok { // target may no longer be the key's cell
+		o, err := takePart(c.place, &c.part, c.place.load(), at)
 		if d = o.Decision; err != nil {
 			return d, err
 		}
+	}
+	if d.Allowed {
+		c.place.table.Remember(c.hash, c.receipt.cell, wins(c.receipt.after))
 	}
 	if d.Allowed && c.within > 0 {
 		c.place.shared().reservations.Add(1)

@@ -57,6 +57,14 @@ func (s *limits) of(c *cell) *atomic.Pointer[layout] { return s.tier(c.tier()) }
 
 // layoutOf returns the layout of a bucket whose cell is c, or the one of tier 0 if it has none.
 func (s *limits) layoutOf(c *cell) *layout {
+	if m := s.one.Load(); m != nil {
+		return m
+	}
+	return s.ofTier(c)
+}
+
+// ofTier is layoutOf for several tiers. It is a function so that layoutOf is inlined.
+func (s *limits) ofTier(c *cell) *layout {
 	if c == nil {
 		return s.present(0)
 	}

@@ -34,6 +34,12 @@ func (m *Map[K, V]) Expose(keys []K, collide bool) {
 	m.mu.Label("lock")
 	m.mu.Guards(m.digest)
 	m.refuseUntil.Label("until")
+	m.front.pairs.Label("front")
+	for i := range *m.front.pairs.Load() {
+		p := &(*m.front.pairs.Load())[i]
+		p.hash.Label(fmt.Sprintf("hash %d", i))
+		p.value.Label(fmt.Sprintf("pair %d", i))
+	}
 	t.only.Label("only")
 	t.moving.Label("moving")
 	t.collided.Label("collided")
@@ -112,8 +118,19 @@ func (m *Map[K, V]) Find(key K) *V {
 	return nil
 }
 
-// CheckSize implements registry.Limiter. While keys are moved, a key may be in two maps.
+// CheckSize implements registry.Limiter. While keys are moved, a key may be in two maps. It also
+// checks the front: a value that has not ended is the value of its key.
 func (m *Map[K, V]) CheckSize() error {
+	for i := range *m.front.pairs.Load() {
+		v := (*m.front.pairs.Load())[i].value.Load()
+		if v == nil {
+			continue
+		}
+		k := m.table.keyOf(v)
+		if _, _, ended := m.values.Stamp(v); !ended && m.Find(k) != v {
+			return fmt.Errorf("the front has a value of %v that is not in the table", k)
+		}
+	}
 	keys := make(map[K]bool, m.max+1)
 	for s := range m.table.stored {
 		keys[m.table.keyOf(s.v)] = true
@@ -141,7 +158,7 @@ func (m *Map[K, V]) CheckTable(undone bool) error {
 			return fmt.Errorf("%v is in the table twice", k)
 		case t.slots[slot].Load() != s.in:
 			return fmt.Errorf("%v is not in the map of its slot %d", k, slot)
-		case t.load(k) != s.v:
+		case m.Load(k) != s.v:
 			return fmt.Errorf("%v is in the table, and a look-up does not find it", k)
 		}
 		values[k] = s.v

@@ -1,0 +1,96 @@
+package lru
+
+import "sync/atomic"
+
+// The front has two pairs for each key, but not more than mostPairs. 2,048 pairs take 32 KiB. With
+// as many pairs as the table has keys, a look-up that misses would wait for the memory twice.
+const (
+	leastPairs = 8
+	mostPairs  = 2048
+)
+
+// front is a small table in front of the map: for some hashes, a value that the map has had under
+// them. It is a hint. The value may have been replaced or evicted since.
+type front[V any] struct {
+	pairs atomic.Pointer[[]pair[V]]
+}
+
+// pair is a hash and a value. Two goroutines that store at the same time may leave the hash of one
+// and the value of the other, so a look-up compares the key too.
+type pair[V any] struct {
+	hash  atomic.Uint64
+	value atomic.Pointer[V]
+}
+
+// resize empties the front, and gives it a number of pairs, a power of two.
+func (f *front[V]) resize(n int) {
+	pairs := make([]pair[V], n)
+	f.pairs.Store(&pairs)
+}
+
+// fit makes the front large enough for a number of keys.
+func (f *front[V]) fit(keys int) {
+	if n := len(*f.pairs.Load()); n < min(2*keys, mostPairs) {
+		f.resize(2 * n)
+	}
+}
+
+// of returns the pair that a hash has.
+func (f *front[V]) of(hash uint64) *pair[V] {
+	pairs := *f.pairs.Load()
+	return &pairs[hash&uint64(len(pairs)-1)]
+}
+
+// at returns the value of the pair of a hash, or nil if the pair has another hash.
+func (f *front[V]) at(hash uint64) *V {
+	p := f.of(hash)
+	if p.hash.Load() != hash { // without a look at the value, whose memory would be a wait
+		return nil
+	}
+	return p.value.Load()
+}
+
+// Recent is Load, but first asks the front, so the value may have been replaced or evicted. Recent is
+// for callers that see by a value itself that it has ended, and then ask Load. If the value is nil,
+// the map has not had the key. Remember needs the hash.
+func (m *Map[K, V]) Recent(key K) (v *V, hash uint64) {
+	if !m.table.isShort(&key) {
+		hash = m.table.hasher.hash(key)
+		if v = m.front.at(hash); v != nil && m.table.hasKey(v, key) {
+			return v, hash
+		}
+		return m.table.load(hash, key), hash
+	}
+	short := shortTextOf(&key) // with hash and hasKey inlined by hand
+	hash = mixWords(short.head, short.tail, short.size,
+		m.table.hasher.first, m.table.hasher.second)
+	if v = m.front.at(hash); v != nil && short.isAt(textAt(v)) {
+		return v, hash
+	}
+	small := m.table.small(hash)
+	v, ok := small.Load(hash)
+	if ok && short.isAt(textAt(v)) {
+		return v, hash
+	}
+	return m.table.rest(small, ok, hash, key), hash
+}
+
+// Remember puts a value of a key with the given hash into the front. Load, Insert or Replace has
+// returned it: a value that the map has never had must not be in the front. Unless over is true,
+// Remember leaves the value of another key.
+func (m *Map[K, V]) Remember(hash uint64, v *V, over bool) {
+	p := m.front.of(hash)
+	switch known := p.hash.Load() == hash; {
+	case known && p.value.Load() == v: // no store: other processors read the pair
+	case known || over || p.value.Load() == nil:
+		p.hash.Store(hash)
+		p.value.Store(v)
+	}
+}
+
+// forget removes a value from the front.
+func (f *front[V]) forget(hash uint64, v *V) {
+	if p := f.of(hash); p.value.Load() == v {
+		p.value.CompareAndSwap(v, nil)
+	}
+}

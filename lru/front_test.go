@@ -1,0 +1,77 @@
+package lru
+
+import (
+	"runtime"
+	"testing"
+	"weak"
+)
+
+// The front follows the number of keys, up to mostPairs.
+func TestFrontFitsTheKeys(t *testing.T) {
+	c := newCache[int](2*mostPairs, false)
+	for k := range 2 * mostPairs {
+		c.use(k)
+		keys := k + 1
+		if n := len(*c.front.pairs.Load()); n < min(2*keys, mostPairs) || n > max(4*keys, leastPairs) {
+			t.Fatalf("%d keys: %d pairs", keys, n)
+		}
+	}
+}
+
+// Recent finds what Remember has put into the front, also after a replacement, but not after an
+// eviction: then the front keeps no memory of the key.
+func TestRecentIsAHint(t *testing.T) {
+	for _, key := range []string{"a", "198.51.100.195"} {
+		c := newCache[string](1, false)
+		c.use(key)
+		old, hash := c.Recent(key)
+		if old == nil || old != c.Load(key) {
+			t.Fatalf("%q: %p, want what Load returns", key, old)
+		}
+		c.Remember(hash, old, false)
+		c.replace(key)
+		next := c.Load(key)
+		if v, _ := c.Recent(key); v != old || c.Load(key) != next {
+			t.Errorf("%q: the front has %p, want %p", key, v, old)
+		}
+		c.Remember(hash, next, false) // in the place of the same key
+		if v, _ := c.Recent(key); v != next {
+			t.Errorf("%q: the front has %p, want %p", key, v, next)
+		}
+		dead := weak.Make(next)
+		old, next = nil, nil
+		c.use("b") // evicts key
+		if v, _ := c.Recent(key); v != nil {
+			t.Errorf("%q was evicted, and Recent returns %p", key, v)
+		}
+		runtime.GC()
+		if dead.Value() != nil {
+			t.Errorf("%q was evicted, and the front keeps it", key)
+		}
+		runtime.KeepAlive(c)
+	}
+}
+
+// A pair has one key. Another takes its place only if Remember is told so.
+func TestRememberOver(t *testing.T) {
+	c := newCache[int](2, false)
+	c.use(1)
+	c.use(2)
+	c.front.resize(1)
+	one, first := c.Recent(1)
+	two, second := c.Recent(2)
+	isIn := func(hash uint64) bool { return c.front.at(hash) != nil }
+	c.Remember(first, one, false)
+	c.Remember(second, two, false)
+	if !isIn(first) || isIn(second) {
+		t.Error("a key has lost its pair")
+	}
+	c.Remember(second, two, true)
+	if isIn(first) || !isIn(second) || c.Load(1) != one {
+		t.Error("a key has kept its pair")
+	}
+	c.front.of(first).hash.Store(first) // torn: the hash of one and the value of the other
+	if v, _ := c.Recent(1); v != one {
+		t.Errorf("a torn pair: %p, want %p", v, one)
+	}
+}
