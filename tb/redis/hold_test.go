@@ -108,7 +108,8 @@ func holdLosesGrants(s *simulator) error {
 	}
 	// The grant and the hold are of one command.
 	b.fill()
-	r, err := s.run(start, 1, m.part(b.key, item{units: m.unitsOf(10)}, item{kind: kindHold, hold: 1}))
+	r, err := s.run(start, 1,
+		m.part(b.key, item{units: m.unitsOf(10)}, item{kind: kindHold, hold: 1}))
 	if err != nil {
 		return err
 	}
@@ -289,8 +290,8 @@ func TestWaitLooksForAHold(t *testing.T) {
 	}
 }
 
-// A refusal holds the bucket once, also if the process knows that the bucket is empty. What it knows
-// of the hold refuses later calls.
+// A refusal holds the bucket once, also if the process knows that the bucket is empty. What it
+// knows of the hold refuses later calls.
 func TestHoldOnRefusal(t *testing.T) {
 	l := newLimiter(t, dial(t, redistest.Start(t)), slow, WithMaxDenial(patient))
 	login := func(key string, cost float64) *Charge {
@@ -325,7 +326,7 @@ func TestHoldOnRefusal(t *testing.T) {
 		t.Errorf("%d commands for a hold that is known", n-commands)
 	}
 
-	// Of a refused request, the buckets that lack the cost are held, also the one of a single command.
+	// Of a refused request, the buckets that lack the cost are held.
 	until = time.Now().Add(time.Hour)
 	if d, err := l.AllowN(t.Context(), "c", 9); err != nil || d != granted(1) {
 		t.Fatalf("%+v, %v", d, err)
