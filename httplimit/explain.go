@@ -61,12 +61,7 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 				}
 			}
 		}
-		if e.control != nil {
-			x.Adaptive = e.Adaptive
-		}
-		if e.OnLimit == policy.Delay {
-			x.MaxDelay = e.MaxDelay
-		}
+		x.Adaptive, x.MaxDelay = e.ranges()
 		x.Decision = e.toDecision()
 		all = append(all, x)
 	}

@@ -2,7 +2,9 @@ package httplimit
 
 import (
 	"sync/atomic"
+	"time"
 
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -13,6 +15,10 @@ type RuleStats struct {
 	Label  string // as in Decision.Rule
 	Shadow bool
 	Limit  tb.Limit // the present one, if the rate of the rule adapts
+	// Adaptive is the range of the rate, or zero if the rate is fixed, and MaxDelay the longest delay,
+	// or 0 if the rule does not delay.
+	Adaptive policy.Adaptive
+	MaxDelay time.Duration
 	// Granted and Refused count requests by the rule's own decision. A request that only
 	// other rules refused is in neither. ShadowGranted and ShadowRefused count the same
 	// while the rule is a shadow rule.
@@ -47,6 +53,7 @@ func (l *Limiter) Stats() []RuleStats {
 	for _, r := range l.policy.Load().rules {
 		st := RuleStats{Set: r.set, Rule: r.Name, Label: r.label, Shadow: r.Shadow}
 		st.Limit = r.now().Limit
+		st.Adaptive, st.MaxDelay = r.ranges()
 		for i := range r.counts {
 			n := &r.counts[i]
 			st.Granted += n.granted.Load()
@@ -66,6 +73,17 @@ func (l *Limiter) Stats() []RuleStats {
 		all = append(all, st)
 	}
 	return all
+}
+
+// ranges returns the range of the rate and the longest delay, if the rule adapts or delays.
+func (r *rule) ranges() (a policy.Adaptive, delay time.Duration) {
+	if r.control != nil {
+		a = r.Adaptive
+	}
+	if r.OnLimit == policy.Delay {
+		delay = r.MaxDelay
+	}
+	return a, delay
 }
 
 // stripes is how many copies of its counts a rule has, so that processors that serve requests

@@ -32,6 +32,7 @@ type Config struct {
 	FormatKey func([]httplimit.KeyPart) string // for the page
 	Title     string                           // of the page
 	Where     string                           // is the line below the title
+	Warnings  func() []string                  // of the policy in force; may be nil
 	More      map[string]http.HandlerFunc      // by pattern
 }
 

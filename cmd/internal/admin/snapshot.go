@@ -11,10 +11,12 @@ const maxShown = 6
 
 // snapshot is the content of the page.
 type snapshot struct {
-	Title   string       `json:"title"`
-	Where   string       `json:"where"`
-	Rules   []ruleView   `json:"rules"`
-	Buckets []bucketView `json:"buckets"`
+	Title string `json:"title"`
+	Where string `json:"where"`
+	// Warnings are about the policy in force.
+	Warnings []string     `json:"warnings"`
+	Rules    []ruleView   `json:"rules"`
+	Buckets  []bucketView `json:"buckets"`
 }
 
 type ruleView struct {
@@ -29,6 +31,9 @@ type ruleView struct {
 	Delayed          uint64   `json:"delayed"`
 	MeanDelay        float64  `json:"meanDelay"` // seconds
 	Waiting          int      `json:"waiting"`
+	MaxDelay         float64  `json:"maxDelay"` // seconds; 0 if the rule does not delay
+	MinRate          float64  `json:"minRate"`  // 0 if the rate is fixed
+	MaxRate          float64  `json:"maxRate"`
 	GrantedPerSecond []uint64 `json:"grantedPerSecond"` // the oldest first
 	RefusedPerSecond []uint64 `json:"refusedPerSecond"`
 }
@@ -45,14 +50,19 @@ type bucketView struct {
 // serveSnapshot answers with a snapshot.
 func (s *Server) serveSnapshot(w http.ResponseWriter, _ *http.Request) {
 	v := snapshot{
-		Title: s.Title, Where: s.Where, Rules: []ruleView{}, Buckets: s.bucketViews(),
+		Title: s.Title, Where: s.Where, Warnings: []string{}, Rules: []ruleView{},
+		Buckets: s.bucketViews(),
+	}
+	if s.Warnings != nil {
+		v.Warnings = append(v.Warnings, s.Warnings()...)
 	}
 	for _, r := range s.Limiter.Stats() {
 		granted, refused := s.history.perSecond(ruleID{r.Set, r.Rule})
 		v.Rules = append(v.Rules, ruleView{
 			Set: r.Set, Name: r.Rule, Shadow: r.Shadow,
 			Capacity: r.Limit.Capacity, Rate: perSecond(r.Limit),
-			Keys: r.Table.Keys, Waiting: r.Waiting,
+			Keys: r.Table.Keys, Waiting: r.Waiting, MaxDelay: r.MaxDelay.Seconds(),
+			MinRate: r.Adaptive.Min, MaxRate: r.Adaptive.Max,
 			Granted: r.Granted + r.ShadowGranted, Refused: r.Refused + r.ShadowRefused,
 			Delayed: r.Delayed, MeanDelay: r.DelaySeconds / float64(max(r.Delayed, 1)),
 			GrantedPerSecond: granted, RefusedPerSecond: refused,

@@ -3,6 +3,9 @@
 package metrics
 
 import (
+	"strconv"
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
@@ -14,6 +17,8 @@ import (
 type Metrics struct {
 	*Process
 	upstreamErrors *prometheus.CounterVec
+	responses      [10]prometheus.Counter // by the first digit of the status; some are nil
+	upstream       prometheus.Histogram
 	state          stateMetrics
 }
 
@@ -38,7 +43,19 @@ func New(l *httplimit.Limiter, lostLines func() uint64) *Metrics {
 			Name: "tb_upstream_errors_total",
 			Help: "Errors of the upstream, by reason.",
 		}, []string{"reason"}),
+		upstream: register.NewHistogram(prometheus.HistogramOpts{
+			Name:    "tb_upstream_header_seconds",
+			Help:    "Time from a request to the upstream to the header of its response.",
+			Buckets: []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10},
+		}),
 		state: newStateMetrics(register),
+	}
+	responses := register.NewCounterVec(prometheus.CounterOpts{
+		Name: "tb_responses_total",
+		Help: "Responses to clients, by the class of the status.",
+	}, []string{"class"})
+	for i := range 5 {
+		m.responses[i+1] = responses.WithLabelValues(strconv.Itoa(i+1) + "xx")
 	}
 	for _, r := range []Reason{Connect, Timeout, Response} {
 		m.upstreamErrors.WithLabelValues(string(r))
@@ -46,6 +63,16 @@ func New(l *httplimit.Limiter, lostLines func() uint64) *Metrics {
 	m.MustRegister(metrics.Rules("", l))
 	return m
 }
+
+// Response counts a response with a status. An aborted response may have none, which is 0.
+func (m *Metrics) Response(status int) {
+	if c := m.responses[status/100]; c != nil {
+		c.Inc()
+	}
+}
+
+// UpstreamHeader records how long the upstream took to begin its response.
+func (m *Metrics) UpstreamHeader(d time.Duration) { m.upstream.Observe(d.Seconds()) }
 
 // UpstreamError counts an error of the upstream.
 func (m *Metrics) UpstreamError(r Reason) { m.upstreamErrors.WithLabelValues(string(r)).Inc() }

@@ -29,6 +29,10 @@ func TestMetrics(t *testing.T) {
 	}
 	m := New(limiter, nil)
 	m.UpstreamError(Timeout)
+	m.Response(429)
+	m.Response(999)
+	m.Response(0)
+	m.UpstreamHeader(30 * time.Millisecond)
 	m.Reload(true)
 	m.Reload(false)
 	contains(t, m,
@@ -47,6 +51,13 @@ func TestMetrics(t *testing.T) {
 		`tb_policy_reloads_total{outcome="accepted"} 1`,
 		`tb_policy_reloads_total{outcome="rejected"} 1`,
 		"tb_policy_last_reload_successful 0",
+		"tb_policy_last_reload_timestamp_seconds 1.",
+		`tb_responses_total{class="4xx"} 1`,
+		`tb_responses_total{class="5xx"} 0`,
+		`tb_upstream_header_seconds_bucket{le="0.05"} 1`,
+		`tb_upstream_header_seconds_bucket{le="0.025"} 0`,
+		"go_build_info{",
+		"process_start_time_seconds",
 		"go_goroutines",
 	)
 }

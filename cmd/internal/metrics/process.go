@@ -14,6 +14,7 @@ type Process struct {
 	*prometheus.Registry
 	reloads  *prometheus.CounterVec
 	reloadOK prometheus.Gauge
+	reloaded prometheus.Gauge
 }
 
 // NewProcess returns the metrics of a server that reloads something, whose metrics have a prefix.
@@ -33,6 +34,10 @@ func NewProcess(prefix, something string, loaded bool, lostLines func() uint64) 
 			Help: "1 if the last reload accepted the " + something + ", else 0.",
 		}),
 	}
+	p.reloaded = register.NewGauge(prometheus.GaugeOpts{
+		Name: prefix + "_last_reload_timestamp_seconds",
+		Help: "Unix time at which the " + something + " in force was accepted, or 0.",
+	})
 	for _, outcome := range []string{"accepted", "rejected"} {
 		p.reloads.WithLabelValues(outcome)
 	}
@@ -46,7 +51,7 @@ func NewProcess(prefix, something string, loaded bool, lostLines func() uint64) 
 		}
 		return float64(lostLines())
 	})
-	p.MustRegister(collectors.NewGoCollector(),
+	p.MustRegister(collectors.NewGoCollector(), collectors.NewBuildInfoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return p
 }
@@ -64,6 +69,7 @@ func (p *Process) Reload(accepted bool) {
 func (p *Process) setReloadOK(ok bool) {
 	if ok {
 		p.reloadOK.Set(1)
+		p.reloaded.SetToCurrentTime()
 	} else {
 		p.reloadOK.Set(0)
 	}

@@ -71,7 +71,7 @@ func TestPage(t *testing.T) {
 }
 
 // The rules that refuse stand first, a rule without requests has no chart, and a column without
-// counts is not shown.
+// counts is not shown. The warnings of the policy are on top, and a narrow screen cuts nothing off.
 func TestPageShowsRules(t *testing.T) {
 	ctx := testkit.Browser(t)
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -79,8 +79,9 @@ func TestPageShowsRules(t *testing.T) {
 	}))
 	t.Cleanup(upstream.Close)
 	policy := file(t, `{"rules": [
-		{"name": "unused", "limit_keys": ["header:x"], "match": {"header:x": "1"},
-			"algorithm_config": {"rps": 1, "burst": 1}},
+		{"name": "unused", "limit_keys": ["header:x"], "match": {"header:x": "1"}, "max_delay": "1s",
+			"algorithm_config": {"rps": 1, "burst": 1, "adaptive": {"min": 0.5, "max": 2000,
+				"target_p99": "1s"}}},
 		{"name": "queue", "limit_keys": [], "on_limit": "delay", "max_delay": "10s",
 			"algorithm_config": {"rps": 20, "burst": 1}},
 		{"name": "usage", "limit_keys": [], "algorithm_config": {"tokens_per_second": 0.001,
@@ -93,7 +94,8 @@ func TestPageShowsRules(t *testing.T) {
 	for range 3 {
 		get(t, r.proxy)
 	}
-	if err := chromedp.Do(ctx, chromedp.Navigate(r.admin)); err != nil {
+	err := chromedp.Do(ctx, chromedp.EmulateViewport(390, 800), chromedp.Navigate(r.admin))
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, condition := range []string{
@@ -101,9 +103,14 @@ func TestPageShowsRules(t *testing.T) {
 		`[...document.querySelectorAll("#rules tr")].map((row) => [...row.cells]
 			.filter((cell) => !cell.hidden).map((cell) => cell.textContent).join("|"))
 			.join("\n").replace(/by \d+ ms/, "by time") === ` + "`" +
-			"usage|1|2|1 in 1,000 s|100|1|–\n" +
-			"unused|–|–|1/s|1|–|–\n" +
-			"queue|–|2|20/s|1|1|1, by time`",
+			"usage|1|2|1 in 1,000 s|100|1|–|–\n" +
+			"unused|–|–|1/s, 0.5 to 2,000/s|1|–|–|–\n" +
+			"queue|–|2|20/s|1|1|1, by time|10 s`",
+		`document.querySelector("section").textContent.includes("rules[0].max_delay has no effect")`,
+		`[...document.querySelectorAll("main section")].at(-1).querySelector("figure") !== null`,
+		`[document.documentElement, ...document.querySelectorAll(".scroll")].every((e) =>
+			e.scrollWidth <= e.clientWidth)`,
+		`getComputedStyle(document.querySelector("#rules td"), "::before").content.includes("Refused")`,
 	} {
 		if _, err := chromedp.Run(ctx, chromedp.Poll[bool](condition)); err != nil {
 			rows, _ := chromedp.Run(ctx, chromedp.Evaluate[string](

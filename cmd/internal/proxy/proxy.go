@@ -49,6 +49,7 @@ type Proxy struct {
 	upstream httputil.ReverseProxy // without ModifyResponse, which each request sets
 	requests atomic.Int64          // under way, also after they have taken over their connection
 	closing  atomic.Bool           // each connection is to be closed after its next response
+	warned   atomic.Value          // the warnings of the policy in force, as []string
 	via      via
 
 	addressHeader string   // in canonical form
@@ -106,6 +107,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	dropOtherUpgrades(r.Header)
 	p.dropMisreadable(r.Header)
 	if p.decide(rec, r) {
+		rec.sent = time.Now()
 		upstream := p.upstream
 		upstream.ModifyResponse = rec.modifyResponse
 		upstream.ServeHTTP(rec, r)

@@ -31,7 +31,8 @@ func (p *Proxy) reloaded(r *daemon.Reloader, x httplimit.Reload) {
 	})
 }
 
-// warnings returns the warnings of a policy, and one for each of its fields that the proxy drops.
+// warnings returns the warnings of a policy, and one for each of its fields that the proxy drops. The
+// live page has the last ones.
 func (p *Proxy) warnings(policy *httplimit.Policy) []string {
 	all := policy.Warnings()
 	for i := range policy.Sets {
@@ -46,5 +47,6 @@ func (p *Proxy) warnings(policy *httplimit.Policy) []string {
 			}
 		}
 	}
+	p.warned.Store(all)
 	return all
 }

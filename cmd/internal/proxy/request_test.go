@@ -115,4 +115,7 @@ func TestQuickAnswerToABodyIsWhole(t *testing.T) {
 	if w.Code != http.StatusOK || w.Body.String() != "hello" {
 		t.Error(w.Code, w.Body)
 	}
+	if !strings.Contains(scrape(t, p), `tb_responses_total{class="2xx"} 1`) {
+		t.Error("the response is not counted")
+	}
 }

@@ -23,6 +23,7 @@ type responseRecorder struct {
 
 	http1  bool // and not HTTP/2
 	start  time.Time
+	sent   time.Time // to the upstream
 	status int
 	bytes  int64
 
@@ -55,6 +56,7 @@ func (rec *responseRecorder) modifyResponse(r *http.Response) error {
 	if r.StatusCode < 100 || r.StatusCode > 999 { // ResponseWriter would panic
 		return fmt.Errorf("malformed HTTP status code %03d", r.StatusCode)
 	}
+	rec.proxy.Metrics.UpstreamHeader(time.Since(rec.sent))
 	if r.StatusCode == http.StatusSwitchingProtocols { // the body is the connection
 		rec.settlement.ReadHeader(r.Header)
 	} else {
@@ -168,5 +170,6 @@ func (rec *responseRecorder) finish(r *http.Request) {
 	rec.request.release()
 	rec.boundBodyDrain()
 	rec.logAccess(r)
+	rec.proxy.Metrics.Response(rec.status)
 	rec.proxy.requests.Add(-1)
 }

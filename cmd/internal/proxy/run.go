@@ -118,7 +118,10 @@ func (r *runner) build(context.Context) (err error) {
 	if r.adminListener != nil {
 		r.admin = admin.New(admin.Config{
 			Limiter: r.proxy.Limiter, Metrics: r.proxy.Metrics.Handler(), FormatKey: r.proxy.formatKey,
-			Title: "tb-proxy", Where: "at " + r.url(),
+			Title: "tb-proxy", Where: "at " + r.url(), Warnings: func() []string {
+				warnings, _ := r.proxy.warned.Load().([]string)
+				return warnings
+			},
 		})
 		r.servers = append(r.servers, daemon.NewServer(r.adminListener, r.admin, r.proxy.errors))
 	}

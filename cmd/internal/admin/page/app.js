@@ -4,7 +4,7 @@
 const pollInterval = 500; // milliseconds
 
 const $ = (id) => document.getElementById(id);
-const charts = new Map(), buckets = new Map(), rules = new Map();
+const warnings = new Map(), charts = new Map(), buckets = new Map(), rules = new Map();
 
 // show sets a text only if it differs, so that screen readers do not repeat it.
 function show(node, text) {
@@ -44,6 +44,9 @@ const used = (rule) => sum(rule.grantedPerSecond) + sum(rule.refusedPerSecond) >
 // rate formats a rate as tokens a second, or as one token in some seconds.
 const rate = (x) => x >= 0.1 ? `${number(x, 1)}/s` : `1 in ${number(1 / x)} s`;
 
+// cell adds a cell, with the head of its column for narrow screens.
+const cell = (row, head) => add(row, "td", { "data-head": head });
+
 // newChart returns the chart of a rule over the last two minutes. Its caption has the counts, which
 // a screen reader reads instead.
 function newChart(parent, rule) {
@@ -70,7 +73,7 @@ function newChart(parent, rule) {
 
 function newBucket(parent) {
   const node = add(parent, "tr"), key = add(node, "th", { scope: "row" });
-  const [refused, level, rule] = ["td", "td", "td"].map((name) => add(node, name));
+  const [refused, level, rule] = ["Refused", "Tokens", "Rule"].map((head) => cell(node, head));
   const text = add(level, "span"), meter = add(level, "meter", { "aria-label": "Tokens" });
   return { node, update(bucket) {
     show(key, bucket.key);
@@ -97,21 +100,28 @@ function delay(rule) {
 const columns = [
   ["Refused", (r) => number(r.refused), (r) => r.refused],
   ["Granted", (r) => number(r.granted), (r) => r.granted],
-  ["Rate", (r) => rate(r.rate), (r) => r.rate],
+  ["Rate", (r) => rate(r.rate) + (r.maxRate ? `, ${number(r.minRate, 1)} to ${rate(r.maxRate)}` : ""),
+    (r) => r.rate],
   ["Burst", (r) => number(r.capacity), (r) => r.capacity],
   ["Mode", () => "shadow", (r) => r.shadow],
   ["Keys", (r) => number(r.keys), (r) => r.keys],
   ["Delayed", delay, (r) => r.delayed],
   ["Waiting", (r) => number(r.waiting), (r) => r.waiting],
+  ["Longest delay", (r) => `${number(r.maxDelay, 3)} s`, (r) => r.maxDelay],
 ];
 
 function newRule(parent) {
   const node = add(parent, "tr"), name = add(node, "th", { scope: "row" });
-  const cells = columns.map(() => add(node, "td"));
+  const cells = columns.map(([head]) => cell(node, head));
   return { node, update(rule) {
     show(name, title(rule));
     columns.forEach(([, text, value], i) => show(cells[i], value(rule) ? text(rule) : "–"));
   } };
+}
+
+function newWarning(parent) {
+  const node = add(parent, "li");
+  return { node, update: (text) => show(node, text) };
 }
 
 function render(state) {
@@ -119,12 +129,14 @@ function render(state) {
   show($("title"), state.title);
   show($("where"), state.where);
   const all = state.rules.toSorted((a, b) => b.refused - a.refused), active = all.filter(used);
+  $("warned").hidden = state.warnings.length === 0;
   $("no-requests").hidden = active.length > 0;
   $("no-buckets").hidden = state.buckets.length > 0;
   $("no-rules").hidden = all.length > 0;
   for (const id of ["buckets", "rules"])
     $(id).closest(".scroll").hidden = state[id].length === 0;
   const name = (rule) => [rule.set, rule.name];
+  sync(warnings, $("warnings"), state.warnings, (text) => text, newWarning);
   sync(charts, $("charts"), active, name, newChart);
   sync(buckets, $("buckets"), state.buckets, (b) => [b.rule, b.key], newBucket);
   sync(rules, $("rules"), all, name, newRule);
