@@ -64,10 +64,7 @@ func TestJitterDependsOnSaltSubjectAddressAndPath(t *testing.T) {
 		{"sub", user("sub", "7"), nil},
 		{"other sub", user("sub", "8"), nil},
 		{"address", from("[2001:db8::1]:1"), nil},
-		{
-			"other address", from("[2001:db8:0:1::1]:1"),
-			nil,
-		},
+		{"other address", from("[2001:db8:0:1::1]:1"), nil},
 	} {
 		got := refusal(t, base, c.r, c.opts...)
 		if again := refusal(t, base, c.r, c.opts...); again != got {

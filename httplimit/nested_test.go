@@ -32,10 +32,8 @@ func TestNestedLimiters(t *testing.T) {
 		refused      []string
 	}{
 		{narrow, wide, []string{"narrow r=2 t=2", "wide r=49 t=49"}, []string{"narrow r=0 t=1"}},
-		{
-			wide, narrow, []string{"wide r=49 t=49", "narrow r=2 t=2"},
-			[]string{"wide r=46 t=46", "narrow r=0 t=1"},
-		},
+		{wide, narrow, []string{"wide r=49 t=49", "narrow r=2 t=2"},
+			[]string{"wide r=46 t=46", "narrow r=0 t=1"}},
 	} {
 		var seen Decision
 		h := nest(t, c.outer, c.inner, &seen)

@@ -36,10 +36,8 @@ func TestShadowRuleInALadder(t *testing.T) {
 				`"mode": "shadow"`),
 			jsonRule("f", keys, 1, ""),
 		}, "ladders", "f (g)"},
-		{
-			[]string{jsonRule("f", keys, 1, ""), jsonRule("t", keys, 1, `"mode": "shadow"`)},
-			"ladders", "f (t)",
-		},
+		{[]string{jsonRule("f", keys, 1, ""), jsonRule("t", keys, 1, `"mode": "shadow"`)},
+			"ladders", "f (t)"},
 		{
 			[]string{
 				jsonRule("t", "[]", 1, `"mode": "shadow"`), jsonRule("g", keys, 1, gold),
@@ -47,14 +45,10 @@ func TestShadowRuleInALadder(t *testing.T) {
 			},
 			"first_match", "g (t)",
 		},
-		{
-			[]string{jsonRule("g", keys, 1, gold), jsonRule("t", "[]", 1, `"mode": "shadow"`)},
-			"first_match", "g",
-		},
-		{
-			[]string{jsonRule("t", keys, 1, `"mode": "shadow"`), jsonRule("g", keys, 1, gold)},
-			"all_match", "g (t)",
-		},
+		{[]string{jsonRule("g", keys, 1, gold), jsonRule("t", "[]", 1, `"mode": "shadow"`)},
+			"first_match", "g"},
+		{[]string{jsonRule("t", keys, 1, `"mode": "shadow"`), jsonRule("g", keys, 1, gold)},
+			"all_match", "g (t)"},
 	} {
 		s := newSite(t, jsonRules(sprintf(`"evaluation": %q`, c.evaluation), c.rules...))
 		if got := s.applying("K: 1", "Plan: gold"); got != c.want {

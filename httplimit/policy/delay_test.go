@@ -19,38 +19,22 @@ func TestParseDelays(t *testing.T) {
 	for _, c := range []struct{ policy, want string }{
 		{jsonRule("r", "[]", 1, `"on_limit": "wait"`), `on_limit must be refuse or delay (got "wait")`},
 		{jsonRule("r", "[]", 1, `"on_limit": 1`), "on_limit must be a string (got a number)"},
-		{
-			jsonRule("r", "[]", 1, `"on_limit": "delay"`),
-			"max_delay is missing, because on_limit is delay",
-		},
-		{
-			jsonRule("r", "[]", 1, `"on_limit": "delay", "max_delay": "1"`),
-			`max_delay must be a duration such as "500ms" (got "1")`,
-		},
-		{
-			jsonRule("r", "[]", 0, `"on_limit": "delay", "max_delay": "1s"`),
-			"algorithm_config.burst must be > 0 (got 0)",
-		},
-		{
-			jsonRule("r", "[]", 1, `"on_limit": "delay", "max_delay": 500`),
-			`max_delay must be a duration such as "500ms" (got a number)`,
-		},
-		{
-			jsonRule("r", "[]", 1, `"on_limit": "delay", "max_delay": "0s"`),
-			"max_delay must be > 0 (got 0s)",
-		},
-		{
-			jsonRules("", jsonRule("r", "[]", 1, `"on_limit": "delay", "max_delay": "-1s"`)),
-			"rules[0].max_delay must be > 0 (got -1s)",
-		},
-		{
-			jsonRules(`"max_waiting": 0.5`, jsonRule("r", "[]", 1, "")),
-			"max_waiting must be a whole number, 1 to 1048576 (got 0.5)",
-		},
-		{
-			jsonRules(`"max_waiting": 1048577`, jsonRule("r", "[]", 1, "")),
-			"max_waiting must be a whole number, 1 to 1048576 (got 1048577)",
-		},
+		{jsonRule("r", "[]", 1, `"on_limit": "delay"`),
+			"max_delay is missing, because on_limit is delay"},
+		{jsonRule("r", "[]", 1, `"on_limit": "delay", "max_delay": "1"`),
+			`max_delay must be a duration such as "500ms" (got "1")`},
+		{jsonRule("r", "[]", 0, `"on_limit": "delay", "max_delay": "1s"`),
+			"algorithm_config.burst must be > 0 (got 0)"},
+		{jsonRule("r", "[]", 1, `"on_limit": "delay", "max_delay": 500`),
+			`max_delay must be a duration such as "500ms" (got a number)`},
+		{jsonRule("r", "[]", 1, `"on_limit": "delay", "max_delay": "0s"`),
+			"max_delay must be > 0 (got 0s)"},
+		{jsonRules("", jsonRule("r", "[]", 1, `"on_limit": "delay", "max_delay": "-1s"`)),
+			"rules[0].max_delay must be > 0 (got -1s)"},
+		{jsonRules(`"max_waiting": 0.5`, jsonRule("r", "[]", 1, "")),
+			"max_waiting must be a whole number, 1 to 1048576 (got 0.5)"},
+		{jsonRules(`"max_waiting": 1048577`, jsonRule("r", "[]", 1, "")),
+			"max_waiting must be a whole number, 1 to 1048576 (got 1048577)"},
 	} {
 		_, err := Parse([]byte(c.policy))
 		if want := "httplimit: policy:\n" + c.want; err == nil || err.Error() != want {

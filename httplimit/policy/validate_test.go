@@ -12,23 +12,17 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 		`response:header:<name>, response:bytes, response:status or response:usage, with a name of A-Z a-z 0-9 _ - `
 	bad := func(config string) string { return oneRule("[]", config) }
 	for _, c := range []struct{ policy, want string }{
-		{
-			bad(`"rps": 10, "burst": 5`),
-			`algorithm_config.burst must be >= tokens_per_second (got 5, want >= 10)`,
-		},
-		{
-			bad(`"rps": 0.5, "burst": 2.5`),
-			`algorithm_config.burst must be a whole number of tokens (got 2.5)`,
-		},
+		{bad(`"rps": 10, "burst": 5`),
+			`algorithm_config.burst must be >= tokens_per_second (got 5, want >= 10)`},
+		{bad(`"rps": 0.5, "burst": 2.5`),
+			`algorithm_config.burst must be a whole number of tokens (got 2.5)`},
 		{
 			bad(`"rps": 10, "burst": 2.5`),
 			"algorithm_config.burst must be a whole number of tokens (got 2.5)\n" +
 				"algorithm_config.burst must be >= tokens_per_second (got 2.5, want >= 10)",
 		},
-		{
-			bad(`"rps": 5, "burst": 0`),
-			`algorithm_config.burst must be >= tokens_per_second (got 0, want >= 5)`,
-		},
+		{bad(`"rps": 5, "burst": 0`),
+			`algorithm_config.burst must be >= tokens_per_second (got 0, want >= 5)`},
 		{
 			bad(`"rps": 1e-41, "burst": 1e-40`),
 			"algorithm_config.rps has too many digits (got 1e-41)\n" +
@@ -39,88 +33,50 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 			"algorithm_config.rps has too many digits (got 1e400)\n" +
 				"algorithm_config.burst has too many digits (got 1e400)",
 		},
-		{
-			bad(`"rps": 1, "burst": 1073741825`),
-			`algorithm_config.burst must be at most 1073741824 (got 1073741825)`,
-		},
+		{bad(`"rps": 1, "burst": 1073741825`),
+			`algorithm_config.burst must be at most 1073741824 (got 1073741825)`},
 		{bad(`"rps": 1`), `algorithm_config.burst is missing`},
-		{
-			bad(`"burst": 1`),
-			`algorithm_config.tokens_per_second is missing, and so is its alias rps`,
-		},
+		{bad(`"burst": 1`), `algorithm_config.tokens_per_second is missing, and so is its alias rps`},
 		{bad(`"rps": 0, "burst": 1`), `algorithm_config.rps must be > 0 (got 0)`},
 		{bad(`"rps": -1, "burst": -1`), "algorithm_config.rps must be > 0 (got -1)\n" +
 			"algorithm_config.burst must be > 0 (got -1)"},
-		{
-			bad(`"tokens_per_second": 1, "rps": 0, "burst": 1`),
-			`algorithm_config.rps must be > 0 (got 0)`,
-		},
+		{bad(`"tokens_per_second": 1, "rps": 0, "burst": 1`),
+			`algorithm_config.rps must be > 0 (got 0)`},
 		{
 			bad(`"rps": "1", "burst": null`),
 			"algorithm_config.rps must be a number (got a string)\n" +
 				"algorithm_config.burst must be a number (got null)",
 		},
-		{
-			bad(`"rps": 1e999999999, "burst": 1`),
-			`algorithm_config.rps has too many digits (got 1e999999999)`,
-		},
-		{
-			bad(`"rps": 1, "burst": 1` + strings.Repeat("0", 40)),
-			`algorithm_config.burst has too many digits (got 1` + strings.Repeat("0", 40) + `)`,
-		},
-		{
-			bad(`"rps": 1, "burst": 1, "fixed_cost": 0`),
-			`algorithm_config.fixed_cost must be > 0 (got 0)`,
-		},
-		{
-			bad(`"rps": 1, "burst": 1, "fixed_cost": 0.0000000001e-40`),
-			`algorithm_config.fixed_cost has too many digits (got 0.0000000001e-40)`,
-		},
-		{
-			bad(`"rps": 1, "burst": 1, "fixed_cost": 10e-41`),
-			`algorithm_config.fixed_cost has too many digits (got 10e-41)`,
-		},
-		{
-			bad(`"rps": 1, "burst": 1, "default_cost": -2`),
-			`algorithm_config.default_cost must be > 0 (got -2)`,
-		},
-		{
-			bad(`"rps": 1, "burst": 1, "max_cost": 1e40`),
-			`algorithm_config.max_cost must be 1e-40 to 1e+17 (got 1e+40)`,
-		},
-		{
-			bad(`"rps": 1, "burst": 1, "min_cost": 3, "max_cost": 2`),
-			`algorithm_config.min_cost must be <= max_cost (got 3, want <= 2)`,
-		},
-		{
-			bad(`"rps": 1, "burst": 1, "cost_source": "header:a b"`),
-			wantSource + `(got "header:a b")`,
-		},
-		{
-			bad(`"rps": 1, "burst": 1, "cost_source": ""`),
-			wantSource + `(got "")`,
-		},
-		{
-			bad(`"rps": 1, "burst": 1, "cost_source": "cookie:x"`),
-			wantSource + `(got "cookie:x")`,
-		},
-		{
-			bad(`"rps": 1, "burst": 1, "cost_source": "response:query:x"`),
-			wantSource + `(got "response:query:x")`,
-		},
-		{
-			bad(`"rps": 1, "burst": 1, "cost_source": "response:header:"`),
-			wantSource + `(got "response:header:")`,
-		},
+		{bad(`"rps": 1e999999999, "burst": 1`),
+			`algorithm_config.rps has too many digits (got 1e999999999)`},
+		{bad(`"rps": 1, "burst": 1` + strings.Repeat("0", 40)),
+			`algorithm_config.burst has too many digits (got 1` + strings.Repeat("0", 40) + `)`},
+		{bad(`"rps": 1, "burst": 1, "fixed_cost": 0`),
+			`algorithm_config.fixed_cost must be > 0 (got 0)`},
+		{bad(`"rps": 1, "burst": 1, "fixed_cost": 0.0000000001e-40`),
+			`algorithm_config.fixed_cost has too many digits (got 0.0000000001e-40)`},
+		{bad(`"rps": 1, "burst": 1, "fixed_cost": 10e-41`),
+			`algorithm_config.fixed_cost has too many digits (got 10e-41)`},
+		{bad(`"rps": 1, "burst": 1, "default_cost": -2`),
+			`algorithm_config.default_cost must be > 0 (got -2)`},
+		{bad(`"rps": 1, "burst": 1, "max_cost": 1e40`),
+			`algorithm_config.max_cost must be 1e-40 to 1e+17 (got 1e+40)`},
+		{bad(`"rps": 1, "burst": 1, "min_cost": 3, "max_cost": 2`),
+			`algorithm_config.min_cost must be <= max_cost (got 3, want <= 2)`},
+		{bad(`"rps": 1, "burst": 1, "cost_source": "header:a b"`), wantSource + `(got "header:a b")`},
+		{bad(`"rps": 1, "burst": 1, "cost_source": ""`), wantSource + `(got "")`},
+		{bad(`"rps": 1, "burst": 1, "cost_source": "cookie:x"`), wantSource + `(got "cookie:x")`},
+		{bad(`"rps": 1, "burst": 1, "cost_source": "response:query:x"`),
+			wantSource + `(got "response:query:x")`},
+		{bad(`"rps": 1, "burst": 1, "cost_source": "response:header:"`),
+			wantSource + `(got "response:header:")`},
 		{
 			bad(`"rps": 1, "burst": 1, "cost_source": "response:bytes", "hide_cost_header": true`),
 			`algorithm_config.hide_cost_header has no effect without a cost_source of ` +
 				`response:header:<name>`,
 		},
-		{
-			bad(`"rps": 1, "burst": 1, "cost_source": "response:status", "max_cost": 1`),
-			"algorithm_config.status_costs is missing, because cost_source is response:status",
-		},
+		{bad(`"rps": 1, "burst": 1, "cost_source": "response:status", "max_cost": 1`),
+			"algorithm_config.status_costs is missing, because cost_source is response:status"},
 		{
 			bad(`"rps": 1, "burst": 1, "cost_source": "response:status", "max_cost": 1,
 				"status_costs": {"401": 0, "2xx": 1e17, "OK": 0.5, "Ok": 1, "500": -1, "4xx": "1", "3xx": 1e18}`),
@@ -131,19 +87,13 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 				"algorithm_config.status_costs.Ok must be a status such as 401, a class such as 4xx, or a " +
 				"code of gRPC such as UNAUTHENTICATED",
 		},
-		{
-			bad(`"rps": 1, "burst": 1, "cost_source": "response:bytes", "status_costs": {"401": 1}`),
-			"algorithm_config.status_costs has no effect without a cost_source of response:status",
-		},
-		{
-			bad(`"rps": 1, "burst": 1, "hide_cost_header": 1`),
-			`algorithm_config.hide_cost_header must be true or false (got a number)`,
-		},
+		{bad(`"rps": 1, "burst": 1, "cost_source": "response:bytes", "status_costs": {"401": 1}`),
+			"algorithm_config.status_costs has no effect without a cost_source of response:status"},
+		{bad(`"rps": 1, "burst": 1, "hide_cost_header": 1`),
+			`algorithm_config.hide_cost_header must be true or false (got a number)`},
 		{bad(`"rps": 1, "burst": 1, "brust": 1`), `algorithm_config.brust is an unknown field`},
-		{
-			bad(`"rps": 1, "burst": 1, "burst": 2, "brust": 1`),
-			"algorithm_config.burst is there more than once\nalgorithm_config.brust is an unknown field",
-		},
+		{bad(`"rps": 1, "burst": 1, "burst": 2, "brust": 1`),
+			"algorithm_config.burst is there more than once\nalgorithm_config.brust is an unknown field"},
 		{
 			jsonRules("", ok, jsonRule("", `["header:", 1]`, 1, `"x": 1`), jsonRule("ok",
 				`["ip:address", "ip:address"]`, 1, "")),
@@ -207,21 +157,14 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 				"except[1].hosts[0] must be a host name, an IPv4 address or an IPv6 address in " +
 				"brackets (got \"*\")",
 		},
-		{
-			`{"policies": [{"id": "a", "spec": []}]}`,
-			"policies[0].spec must be an object (got an array)",
-		},
-		{
-			`{"name": "a", "limit_keys": [], "algorithm_config": []}`,
-			"algorithm_config must be an object (got an array)",
-		},
+		{`{"policies": [{"id": "a", "spec": []}]}`,
+			"policies[0].spec must be an object (got an array)"},
+		{`{"name": "a", "limit_keys": [], "algorithm_config": []}`,
+			"algorithm_config must be an object (got an array)"},
 		{jsonRules(""), "rules must not be empty without fallback_limit, because nothing would be " +
 			"limited"},
 		{`{"policies": []}`, "policies must not be empty, because nothing would be limited"},
-		{
-			sprintf(`{"policies": [{"spec": {"rules": [%s]}}]}`, ok),
-			"policies[0].id must not be empty",
-		},
+		{sprintf(`{"policies": [{"spec": {"rules": [%s]}}]}`, ok), "policies[0].id must not be empty"},
 		{`{"rules": [1]}`, "rules[0] must be an object (got a number)"},
 		{
 			jsonRules("", jsonRule("a", `[1, 2]`, 1, "")),
@@ -247,10 +190,8 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 				"selector.hosts[3] must be a host name, an IPv4 address or an IPv6 address in " +
 				"brackets (got \"::1\")",
 		},
-		{
-			jsonRules(`"fallback_limit": {"limit_keys": []}`),
-			"fallback_limit.algorithm_config is missing",
-		},
+		{jsonRules(`"fallback_limit": {"limit_keys": []}`),
+			"fallback_limit.algorithm_config is missing"},
 		{
 			sprintf(`{"expires_at": "soon", "kill_switches": [{}], "global_shadow": {}, "policies": [
 			{"id": "a", "spec": {"rules": [], "loop_detection": {}}},

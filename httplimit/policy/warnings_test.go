@@ -29,32 +29,22 @@ func TestWarnings(t *testing.T) {
 	for _, c := range []struct{ policy, want string }{
 		// Costs.
 		{oneRule("[]", `"rps": 1, "burst": 2, "fixed_cost": 2`), ""},
-		{
-			oneRule("[]", `"rps": 1, "burst": 2, "fixed_cost": 2.5`),
-			"algorithm_config.fixed_cost is above burst",
-		},
-		{
-			oneRule("[]", `"rps": 1, "burst": 2, "cost_source": "header:w"`),
-			"algorithm_config.cost_source lets clients",
-		},
-		{
-			oneRule("[]", `"rps": 1, "burst": 2, "cost_source": "query:w", "min_cost": 1`),
-			"algorithm_config.cost_source lets clients",
-		},
+		{oneRule("[]", `"rps": 1, "burst": 2, "fixed_cost": 2.5`),
+			"algorithm_config.fixed_cost is above burst"},
+		{oneRule("[]", `"rps": 1, "burst": 2, "cost_source": "header:w"`),
+			"algorithm_config.cost_source lets clients"},
+		{oneRule("[]", `"rps": 1, "burst": 2, "cost_source": "query:w", "min_cost": 1`),
+			"algorithm_config.cost_source lets clients"},
 		{oneRule("[]", `"rps": 1, "burst": 2, "fixed_cost": 1e-40, "max_cost": 1e17`), ""},
 		{oneRule("[]", `"rps": 1, "burst": 2, "fixed_cost": 1.`+strings.Repeat("0", 38)), ""},
 		{cost(`"min_cost": 1, "max_cost": 2`), ""},
 		{cost(`"min_cost": 9, "max_cost": 20, "default_cost": 9`), ""},
 		{cost(`"min_cost": 2, "max_cost": 2`), "algorithm_config.default_cost is below min_cost (1 < 2)"},
 		{cost(`"min_cost": 2, "max_cost": 2, "default_cost": 2`), ""},
-		{
-			cost(`"min_cost": 10, "max_cost": 20, "default_cost": 1`),
-			"algorithm_config.min_cost is above burst",
-		},
-		{
-			cost(`"min_cost": 1, "max_cost": 2, "default_cost": 10`),
-			"algorithm_config.default_cost is above burst",
-		},
+		{cost(`"min_cost": 10, "max_cost": 20, "default_cost": 1`),
+			"algorithm_config.min_cost is above burst"},
+		{cost(`"min_cost": 1, "max_cost": 2, "default_cost": 10`),
+			"algorithm_config.default_cost is above burst"},
 		{strings.Replace(free, `"limit_keys"`, `"max_delay": "1s", "limit_keys"`, 1),
 			"max_delay has no effect"},
 		// Costs in the response.
@@ -65,21 +55,15 @@ func TestWarnings(t *testing.T) {
 			"status_costs": {"401": 1}`), ""},
 		{reported(`"default_cost": 10`), "algorithm_config.default_cost is above burst"},
 		// Claims.
-		{
-			jsonRules(`"jwt": "unverified"`, fixed),
-			"jwt is unverified: without a check of the signature",
-		},
+		{jsonRules(`"jwt": "unverified"`, fixed),
+			"jwt is unverified: without a check of the signature"},
 		{jsonRules(`"jwt": "context"`, fixed), ""},
 		// Sets that limit nothing.
 		{jsonRules(`"mode": "shadow"`, fixed), "rules limit nothing, because all are shadow rules"},
-		{
-			jsonRules("", jsonRule("a", "[]", 1, `"mode": "shadow"`)),
-			"rules limit nothing, because all are shadow rules",
-		},
-		{
-			bundle(set("a", `"mode": "shadow"`, fixed), set("b", "", free)),
-			"policies[0].spec.rules limit nothing",
-		},
+		{jsonRules("", jsonRule("a", "[]", 1, `"mode": "shadow"`)),
+			"rules limit nothing, because all are shadow rules"},
+		{bundle(set("a", `"mode": "shadow"`, fixed), set("b", "", free)),
+			"policies[0].spec.rules limit nothing"},
 		// Keys that a client chooses.
 		{key("a", ""), "limit_keys[0]" + chosen},
 		{jsonRule("a", `["cookie:sid"]`, 1, ""), "limit_keys[0]" + chosen},
@@ -92,19 +76,15 @@ func TestWarnings(t *testing.T) {
 		{jsonRule("a", `["ip:address/128,/64"]`, 1, ""), ""},
 		{jsonRule("a", `["ip:address/1"]`, 1, ""), ""},
 		{jsonRules("", jsonRule("a", `["ip:address/96"]`, 1, ""), free), ""},
-		{
-			jsonRules("", jsonRule("a", `["ip:address"]`, 2, gold), free),
-			`rules[0].match["header:plan"]` + chosen + ", which so has this limit",
-		},
+		{jsonRules("", jsonRule("a", `["ip:address"]`, 2, gold), free),
+			`rules[0].match["header:plan"]` + chosen + ", which so has this limit"},
 		{
 			jsonRules("", jsonRule("a", `["tenant"]`, 2, gold), jsonRule("b", `["tenant"]`, 1,
 				`"on_missing": "reject"`), free),
 			`rules[0].match["header:plan"]` + chosen + ", which so has this limit",
 		},
-		{
-			jsonRules("", jsonRule("a", `["tenant"]`, 2, gold), jsonRule("b", `["tenant"]`, 1, ""), free),
-			"",
-		},
+		{jsonRules("", jsonRule("a", `["tenant"]`, 2, gold), jsonRule("b", `["tenant"]`, 1, ""), free),
+			""},
 		{jsonRules("", jsonRule("a", `["ip:address"]`, 1, gold), free), ""},
 		{jsonRules(`"evaluation": "all_match"`, jsonRule("a", `["ip:address"]`, 2, gold), free), ""},
 		{jsonRules("", key("a", ""), free), ""},
@@ -115,10 +95,8 @@ func TestWarnings(t *testing.T) {
 			"rules[0].limit_keys[0]" + chosen},
 		{jsonRules(fallback(fixed), key("a", "")), "rules[0].limit_keys[0]" + chosen},
 		{bundle(set("a", "", key("a", "")), set("b", "", free)), ""},
-		{
-			bundle(set("a", "", key("a", "")), set("b", `"selector": {"pathPrefix": "/v1/"}`, free)),
-			"policies[0].spec.rules[0].limit_keys[0]" + chosen,
-		},
+		{bundle(set("a", "", key("a", "")), set("b", `"selector": {"pathPrefix": "/v1/"}`, free)),
+			"policies[0].spec.rules[0].limit_keys[0]" + chosen},
 		// Exceptions that a client chooses.
 		{jsonRules(`"except": [{"hosts": ["a.test"]}]`, free), "except[0].hosts are chosen by the client"},
 		{jsonRules(`"except": [{"hosts": ["a.test"], "ip:address": ["10.0.0.1"]}]`, free), ""},
@@ -138,10 +116,8 @@ func TestWarnings(t *testing.T) {
 		{tiers("header:plan", `"rps": 0.5, "burst": 10`), ""},
 		{tiers("jwt:plan", `"rps": 1, "burst": 11`), ""},
 		{tiers("plan", `"rps": 1, "burst": 11`), ""},
-		{
-			bundle(set("a", "", key("a", "")), set("b", `"selector": {"methods": ["POST"]}`, free)),
-			"policies[0].spec.rules[0].limit_keys[0]" + chosen,
-		},
+		{bundle(set("a", "", key("a", "")), set("b", `"selector": {"methods": ["POST"]}`, free)),
+			"policies[0].spec.rules[0].limit_keys[0]" + chosen},
 		// Spellings that a selector does not pick.
 		{jsonRules(`"selector": {"pathExact": "/login"}`, free), "selector.pathExact does not pick"},
 		{jsonRules(`"selector": {"pathExact": "/"}`, free), ""},
