@@ -3,7 +3,6 @@ package httplimit
 import (
 	"cmp"
 	"errors"
-	"io"
 	"math"
 	"net/http"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/seed-181794aa/ratelimit/httplimit/policy"
+	"github.com/seed-181794aa/ratelimit/httplimit/usage"
 )
 
 // pricing is a policy.Cost prepared for requests.
@@ -125,8 +125,8 @@ func (p *pricing) actual(values []string) (cost float64, ok bool) {
 	return cost, ok
 }
 
-// Usage finds the costs of the rules whose Cost.Source is "response:usage", such as the tokens of a
-// language model: see WithUsage. Its functions must be safe for concurrent use.
+// Usage finds the costs of the rules whose Cost.Source is "response:usage": see WithUsage. Package
+// usage has the functions for the tokens of a language model. They must be safe for concurrent use.
 type Usage struct {
 	// Estimate returns how many tokens a request takes until its response has ended, such as the
 	// most tokens that its body asks for. If it reads the body, it must put one with the same bytes
@@ -138,14 +138,8 @@ type Usage struct {
 	Read func(r *http.Request, header http.Header) UsageReader
 }
 
-// UsageReader reads the body of one response while it is written, such as a document of JSON or
-// the events of a stream. An error of Write has no effect on the response.
-type UsageReader interface {
-	io.Writer
-	// Usage returns the tokens of the response when it has ended, or false if the body does not say
-	// them, so that the estimate stands.
-	Usage() (tokens float64, ok bool)
-}
+// UsageReader reads the body of one response while it is written.
+type UsageReader = usage.Reader
 
 // WithUsage sets how the costs of the source "response:usage" are found. Middleware and the writer
 // of Settlement.Writer read responses. After Limiter.Decide the estimate stands.

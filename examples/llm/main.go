@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/httplimit/usage"
 )
 
 // The policy grants each API key 60,000 tokens a minute and 20,000 at once. An answer usually takes
@@ -52,15 +53,15 @@ func main() {
 func newProxy(model *url.URL, transport http.RoundTripper) (
 	http.Handler, *httplimit.Limiter, error,
 ) {
-	usage := httplimit.WithUsage(openAI)
-	p, err := httplimit.ParsePolicyFor([]byte(policy), usage)
+	tokens := httplimit.WithUsage(httplimit.Usage{Estimate: usage.Estimate, Read: usage.Read})
+	p, err := httplimit.ParsePolicyFor([]byte(policy), tokens)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, w := range p.Warnings() {
 		slog.Warn("policy", "warning", w)
 	}
-	limiter, err := httplimit.New(p, usage)
+	limiter, err := httplimit.New(p, tokens)
 	if err != nil {
 		return nil, nil, err
 	}
