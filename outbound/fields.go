@@ -1,4 +1,3 @@
-// Package outbound limits the requests that a client sends.
 package outbound
 
 import (
@@ -9,15 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-)
-
-// Unit is what a limit counts.
-type Unit uint8
-
-const (
-	anyUnit  Unit = iota // the fields do not say it
-	Requests             // The cost of a request is 1, unless Rule.Cost says otherwise.
-	Tokens               // The cost is the tokens of a language model: see package usage.
 )
 
 // family is three fields about one limit, in canonical form. What the reset is, its text says.
@@ -83,6 +73,11 @@ type notice struct {
 	remaining float64
 	wait      time.Duration // until the reset
 	isWhole   bool          // the wait is rounded to seconds
+	isGuess   bool          // the window is the wait, and so may be longer
+}
+
+func newNotice(u Unit) notice {
+	return notice{unit: u, limit: unknown, remaining: unknown, wait: unknown}
 }
 
 // answer is what a response says.
@@ -95,19 +90,21 @@ type answer struct {
 // reading reads the header of one response.
 type reading struct {
 	answer
-	h       http.Header
-	arrived time.Time // by the clock of this process
-	sent    float64   // by the clock of the server: Unix seconds, or 0 before they are needed
+	h      http.Header
+	sent   float64 // by the clock of the server: Unix seconds, or 0 before they are needed
+	isFull bool    // the limits that are not used up matter, too
 }
 
-// read reads a response that has arrived now. It uses the memory of buf.
-func read(status int, h http.Header, now time.Time, buf []notice) answer {
-	r := reading{answer: answer{retry: unknown, notices: buf[:0]}, h: h, arrived: now}
+// read reads a response that has arrived now. It uses the memory of buf. Unless isFull is true, it
+// leaves out the limits that are not used up, if that saves time.
+func read(status int, h http.Header, isFull bool, buf []notice) answer {
+	r := reading{answer: answer{retry: unknown, notices: buf[:0]}, h: h}
 	mayRefuse := status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable ||
 		status == http.StatusForbidden
+	r.isFull = isFull || mayRefuse
 	if mayRefuse {
 		r.readRetry()
-	} else if age, ok := number(h.Get("Age")); ok && age > 0 {
+	} else if age := h["Age"]; len(age) > 0 && age[0] != "0" {
 		return r.answer // of a cache, and about an earlier request
 	}
 	r.readLists()
@@ -140,30 +137,43 @@ func (r *reading) readRetry() {
 // readFamily reads three fields, and reports whether they are there. If a field is repeated, or is
 // a list, the value that slows down counts.
 func (r *reading) readFamily(f *family) bool {
-	resets := r.h[f.reset]
+	resets, remaining := r.h[f.reset], r.h[f.remaining]
 	if resets == nil {
 		return false
 	}
-	n := notice{unit: f.unit, limit: unknown, remaining: unknown, wait: unknown}
+	if !r.isFull && len(remaining) == 1 && isAboveZero(remaining[0]) {
+		return true
+	}
+	n := newNotice(f.unit)
+	for m := range members(remaining) {
+		lessen(&n.remaining, m.name)
+	}
 	for _, line := range resets {
 		if wait, isWhole, ok := r.wait(line, time.Second); ok && wait > n.wait {
 			n.wait, n.isWhole = wait, isWhole
 		}
 	}
-	for m := range members(r.h[f.remaining]) {
-		lessen(&n.remaining, m.name)
-	}
 	for m := range members(r.h[f.limit]) {
 		lessen(&n.limit, m.name)
-		if w, ok := m.window(); ok && m.is(n.limit) { // Envoy: 10, 10;w=1;name="a"
-			n.window = w
+		if q, ok := number(m.name); ok && q == n.limit && m.window() > 0 { // Envoy: 10, 10;w=1
+			n.window = m.window()
 		}
 	}
 	if n.window == 0 {
-		n.window = max(f.window, n.wait)
+		n.window, n.isGuess = max(f.window, n.wait), f.window == 0
 	}
 	r.notices = append(r.notices, n)
 	return true
+}
+
+// isAboveZero reports whether a text is a whole number above 0.
+func isAboveZero(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c < '0' || c > '9' {
+			return false
+		}
+	}
+	return text != "" && text[0] != '0'
 }
 
 // lessen makes n the number of a text if that is less.
@@ -173,51 +183,50 @@ func lessen(n *float64, text string) {
 	}
 }
 
-// readLists reads RateLimit and RateLimit-Policy: the current draft (08 and later), which has a
-// list of named limits, and the drafts 03 to 07, in which RateLimit is a dictionary.
+// readLists reads RateLimit and RateLimit-Policy: of the current draft (08 and later), which has
+// lists of named limits, and of the drafts 03 to 07, in which RateLimit is a dictionary.
 func (r *reading) readLists() {
-	if r.h["Ratelimit-Policy"] == nil && r.h["Ratelimit"] == nil {
+	isZero := func(line string) bool { return strings.Contains(line, "=0") }
+	if !r.isFull && !slices.ContainsFunc(r.h["Ratelimit"], isZero) {
 		return
 	}
-	first := len(r.notices)
-	var names []string
+	var names []string // of the notices
 	for m := range members(r.h["Ratelimit-Policy"]) {
-		n := notice{unit: m.unit(), limit: unknown, remaining: unknown, wait: unknown}
+		n := newNotice(m.unit())
 		lessen(&n.limit, m.name) // 100;w=60 in the older drafts
 		lessen(&n.limit, m.param("q"))
-		n.window, _ = m.window()
+		n.window = m.window()
 		names, r.notices = append(names, m.name), append(r.notices, n)
 	}
 	for m := range members(r.h["Ratelimit"]) {
 		i := slices.Index(names, m.name)
-		if m.value != "" { // limit=100, remaining=50, reset=5
+		if m.value != "" && len(names) > 0 { // limit=100, remaining=50, reset=5
 			i = 0
 		}
-		if i < 0 || len(names) == 0 {
+		if i < 0 {
 			i = len(names)
-			names = append(names, m.name)
-			r.notices = append(r.notices,
-				notice{unit: m.unit(), limit: unknown, remaining: unknown, wait: unknown})
+			names, r.notices = append(names, m.name), append(r.notices, newNotice(m.unit()))
 		}
-		n := &r.notices[first+i]
+		n := &r.notices[i]
 		lessen(&n.remaining, m.param("r"))
-		wait := m.param("t")
+		reset := m.param("t")
 		switch m.name {
 		case "limit":
 			lessen(&n.limit, m.value)
 		case "remaining":
 			lessen(&n.remaining, m.value)
 		case "reset":
-			wait = m.value
+			reset = m.value
 		}
-		if wait, isWhole, ok := r.wait(wait, time.Second); ok {
+		if wait, isWhole, ok := r.wait(reset, time.Second); ok {
 			n.wait, n.isWhole = wait, isWhole
 		}
 	}
 }
 
 // wait returns the time from the response until what a text says: a number, which is a time or an
-// instant, a duration such as 6m0s, or a date. isWhole means that it has whole seconds.
+// instant, a duration such as 6m0s, or a date. Of several with commas, the longest one counts.
+// isWhole means that it is rounded to seconds.
 func (r *reading) wait(text string, unit time.Duration) (d time.Duration, isWhole, ok bool) {
 	text = strings.TrimSpace(text)
 	if n, ok := number(text); ok {
@@ -239,11 +248,11 @@ func (r *reading) wait(text string, unit time.Duration) (d time.Duration, isWhol
 	if err == nil {
 		return seconds(unixSeconds(t) - r.now()), true, true
 	}
+	if !strings.Contains(text, ",") {
+		return 0, false, false
+	}
 	for element := range strings.SplitSeq(text, ",") {
-		if element == text {
-			break
-		}
-		if one, whole, isOne := r.wait(element, unit); isOne {
+		if one, whole, isTime := r.wait(element, unit); isTime {
 			d, isWhole, ok = max(d, one), whole, true
 		}
 	}
@@ -257,7 +266,7 @@ func (r *reading) now() float64 {
 		if t, err := http.ParseTime(r.h.Get("Date")); err == nil {
 			r.sent = unixSeconds(t)
 		} else {
-			r.sent = unixSeconds(r.arrived)
+			r.sent = unixSeconds(time.Now())
 		}
 	}
 	return r.sent
@@ -271,11 +280,18 @@ func seconds(s float64) time.Duration {
 	return time.Duration(min(max(s, 0), most) * 1e9).Round(time.Microsecond)
 }
 
-// number reads a number of at least 0. A negative one is 0.
+// number reads a decimal number of at least 0. A negative one is 0.
 func number(text string) (n float64, ok bool) {
+	for i := range len(text) {
+		if c := text[i]; (c < '0' || c > '9') && !strings.ContainsRune(".eE+-", rune(c)) {
+			return 0, false
+		}
+	}
+	if text == "" {
+		return 0, false
+	}
 	n, err := strconv.ParseFloat(text, 64)
-	isDecimal := strings.Trim(text, "0123456789.eE+-") == "" // not NaN or Inf
-	return max(n, 0), isDecimal && (err == nil || math.IsInf(n, 0))
+	return max(n, 0), err == nil || math.IsInf(n, 0)
 }
 
 // member is an item of a list of structured fields (RFC 9651), or a pair of a dictionary.
@@ -329,16 +345,10 @@ func (m *member) param(key string) string {
 	return ""
 }
 
-// window returns the parameter w, a time in seconds.
-func (m *member) window() (w time.Duration, ok bool) {
-	n, ok := number(m.param("w"))
-	return seconds(n), ok
-}
-
-// is reports whether the member is this number.
-func (m *member) is(n float64) bool {
-	x, ok := number(m.name)
-	return ok && x == n
+// window returns the parameter w, a time in seconds, or 0.
+func (m *member) window() time.Duration {
+	n, _ := number(m.param("w"))
+	return seconds(n)
 }
 
 // unit returns what the limit of the member counts, by its unit or else its name.

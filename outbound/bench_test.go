@@ -1,0 +1,83 @@
+package outbound
+
+import (
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/seed-181794aa/ratelimit/rate"
+)
+
+// still is a base that answers at once, with the same response.
+type still struct{ response *http.Response }
+
+func (s still) RoundTrip(*http.Request) (*http.Response, error) { return s.response, nil }
+
+// newStill returns a base that answers as GitHub does.
+func newStill() still {
+	return still{&http.Response{StatusCode: 200, Body: http.NoBody, Header: http.Header{
+		"Date":                  {"Wed, 25 Feb 2026 06:13:20 GMT"},
+		"Content-Type":          {"application/json; charset=utf-8"},
+		"Content-Length":        {"2"},
+		"Etag":                  {`W/"0"`},
+		"Vary":                  {"Accept, Authorization"},
+		"X-Ratelimit-Limit":     {"5000"},
+		"X-Ratelimit-Remaining": {"4987"},
+		"X-Ratelimit-Reset":     {"1772003600"},
+		"X-Ratelimit-Resource":  {"core"},
+		"X-Ratelimit-Used":      {"13"},
+	}}}
+}
+
+func BenchmarkRoundTrip(b *testing.B) {
+	base := newStill()
+	for _, bb := range []struct {
+		name string
+		t    http.RoundTripper
+	}{
+		{"base", base}, {"outbound", New(base, PerHost(1<<20, 1e8))},
+		{"by hand", &byHand{base: base, all: make(map[string]*rate.Limiter)}},
+	} {
+		b.Run(bb.name, func(b *testing.B) {
+			r, err := http.NewRequest(http.MethodGet, "https://api.example.com/v1", nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := bb.t.RoundTrip(r); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// byHand is the wrapper that programs write: a map of limiters by host. It obeys no server.
+type byHand struct {
+	base http.RoundTripper
+	mu   sync.Mutex
+	all  map[string]*rate.Limiter
+}
+
+func (t *byHand) RoundTrip(r *http.Request) (*http.Response, error) {
+	t.mu.Lock()
+	l := t.all[r.URL.Host]
+	if l == nil {
+		l = rate.NewLimiter(1e9, 1<<29)
+		t.all[r.URL.Host] = l
+	}
+	t.mu.Unlock()
+	if err := l.Wait(r.Context()); err != nil {
+		return nil, err
+	}
+	return t.base.RoundTrip(r)
+}
+
+func TestRoundTripAllocates(t *testing.T) {
+	client := New(newStill(), PerHost(1<<20, 1e8))
+	r := request(t.Context(), "a")
+	if n := testing.AllocsPerRun(1000, func() { _, _ = client.RoundTrip(r) }); n > 2 {
+		t.Errorf("%v allocations", n)
+	}
+}

@@ -1,0 +1,156 @@
+package outbound
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/httplimit/usage"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// Rule is one limit on what a Transport sends. Its functions must be safe for concurrent use, and
+// must not change the request, except for its body as usage.Estimate does.
+type Rule struct {
+	// Name is the name of the rule in Stats, in hooks and in the store. It is ASCII without braces.
+	// If several rules of a Transport have it, those after the first have a number at its end.
+	Name string
+	// Limit is the burst and the rate of each key. The zero Limit has none: the rule then obeys what
+	// the server says, and nothing else. See the package documentation.
+	Limit tb.Limit
+	// Key returns the key of a request, such as the token that the server counts by. The default is
+	// Host.
+	Key func(*http.Request) string
+	// Unit is what the limit counts.
+	Unit Unit
+	// Cost returns the tokens that a request takes. The default, and the cost in place of one that
+	// is not above 0, is 1.
+	Cost func(*http.Request) float64
+	// Usage returns the reader of a response, or nil. If it is set, the cost is an estimate, and at
+	// most the capacity of Limit. It is settled with the usage when the body of the response has
+	// ended or is closed: see package usage. A refused attempt is settled with 0.
+	Usage func(*http.Request, http.Header) usage.Reader
+}
+
+// Unit is what a limit counts. A server that says of which limit it speaks is obeyed for the rules
+// with that unit.
+type Unit uint8
+
+const (
+	Requests Unit = iota
+	Tokens        // of a language model
+	anyUnit       // the server does not say it
+)
+
+// Host returns the host and port of a request's URL in lower case. The port of https is left out.
+func Host(r *http.Request) string {
+	if r.URL == nil {
+		return ""
+	}
+	host := strings.ToLower(r.URL.Host)
+	if r.URL.Scheme == "http" && r.URL.Port() == "" {
+		return strings.TrimSuffix(host, ":") + ":80"
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(host, ":443"), ":")
+}
+
+// Option configures a Transport.
+type Option func(*settings)
+
+type settings struct {
+	rules    []Rule
+	store    Store
+	margin   time.Duration
+	maxPause time.Duration
+	retries  int
+	hooks    Hooks
+	logger   *slog.Logger
+}
+
+// PerHost adds a limit of capacity requests for each host and port, refilled at refillPerSec a
+// second: see tb.LimitPerSecond. It is a Rule with the name "per-host". It panics if an argument is
+// out of range.
+func PerHost(capacity int, refillPerSec float64) Option {
+	limit, err := tb.LimitPerSecond(capacity, refillPerSec)
+	if err != nil {
+		panic(err)
+	}
+	return Rules(Rule{Name: "per-host", Limit: limit})
+}
+
+// Rules adds limits. A request takes its costs from all of them, or waits.
+func Rules(rules ...Rule) Option {
+	return func(s *settings) { s.rules = append(s.rules, rules...) }
+}
+
+// WithStore sets where the buckets are. The default is the memory of the process.
+func WithStore(store Store) Option { return func(s *settings) { s.store = store } }
+
+// Margin takes what each Rule.Limit supplies in d off its capacity. If the time from the Transport
+// to the server varies by d at most, the server sees no more than the Limit of the rule. New panics
+// if that leaves less than one token.
+func Margin(d time.Duration) Option { return func(s *settings) { s.margin = d } }
+
+// WithMaxPause sets the longest pause that a server can cause. The default is an hour.
+func WithMaxPause(d time.Duration) Option { return func(s *settings) { s.maxPause = d } }
+
+// WithRetries sets how often a request that the server refuses is sent again, after the pause. The
+// default is 0. It is not sent again if its body has no GetBody, if its method is neither
+// idempotent nor accompanied by the field Idempotency-Key, or if its context ends before. The
+// caller gets the last answer. A transport that retries may be above this one.
+func WithRetries(most int) Option { return func(s *settings) { s.retries = most } }
+
+// Hooks are functions that see what a Transport does. Each of them may be nil. They must be safe
+// for concurrent use, should return soon, and must not send requests with the Transport. rule is
+// the name of a rule.
+type Hooks struct {
+	// Waits is called before an attempt waits.
+	Waits func(r *http.Request, rule string, wait time.Duration)
+	// Held is called when the server has said that the key of the attempt has to pause.
+	Held func(r *http.Request, rule string, pause time.Duration)
+	// Refused is called when the server has refused an attempt, although it has waited for its turn.
+	Refused func(r *http.Request, rule string, response *http.Response)
+	// Error is called if the store has failed. The attempt is sent without that limit.
+	Error func(r *http.Request, err error)
+}
+
+// WithHooks sets the hooks.
+func WithHooks(h Hooks) Option { return func(s *settings) { s.hooks = h } }
+
+// WithLogger logs pauses, refusals and failures of the store. It logs no keys, because they may be
+// secret.
+func WithLogger(l *slog.Logger) Option { return func(s *settings) { s.logger = l } }
+
+// limited returns the limit of a rule with the margin.
+func (s *settings) limited(r *Rule) (tb.Limit, error) {
+	limit := r.Limit
+	if limit == (tb.Limit{}) {
+		return unlimited, nil
+	}
+	if err := limit.Validate(); err != nil {
+		return limit, err
+	}
+	off := math.Ceil(tokensIn(limit, s.margin))
+	if s.margin < 0 || off >= float64(limit.Capacity) {
+		return limit, &tb.ConfigError{Field: "Margin", Value: s.margin,
+			Range: fmt.Sprintf("what leaves a token of the %d of %q", limit.Capacity, r.Name)}
+	}
+	limit.Capacity -= int(off)
+	return limit, nil
+}
+
+// tokensIn returns what a limit supplies in d.
+func tokensIn(l tb.Limit, d time.Duration) float64 {
+	return float64(l.Tokens) * float64(d) / float64(l.Per)
+}
+
+// timeOf returns the time, rounded up, in which a limit supplies a number of tokens. It is negative
+// for a negative number.
+func timeOf(l tb.Limit, tokens float64) time.Duration {
+	const most = 1 << 62
+	d := math.Ceil(tokens * float64(l.Per) / float64(l.Tokens))
+	return time.Duration(min(max(d, -most), most))
+}

@@ -1,0 +1,74 @@
+package outbound
+
+import (
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// Stats is what a Transport has done.
+type Stats struct {
+	Sent     uint64 // attempts that were sent
+	Failures uint64 // failures of the store: those attempts were sent without its limits
+	Rules    []RuleStats
+}
+
+// RuleStats is what a rule has done.
+type RuleStats struct {
+	Name     string
+	Waited   uint64 // attempts that have waited longest for this rule, and how long
+	WaitTime time.Duration
+	TooLate  uint64 // attempts that were not sent, because the wait would have been too long
+	Held     uint64 // pauses that a server has caused
+	Refused  uint64 // attempts that the server has refused, although they have waited for their turn
+}
+
+type counts struct {
+	waited, tooLate, held, refused atomic.Uint64
+	waitTime                       atomic.Int64
+}
+
+// Stats returns what the Transport has done so far.
+func (t *Transport) Stats() Stats {
+	s := Stats{Sent: t.sent.Load(), Failures: t.failures.Load()}
+	for _, r := range t.limits {
+		n := &r.counts
+		s.Rules = append(s.Rules, RuleStats{
+			Name: r.Name, Waited: n.waited.Load(), WaitTime: time.Duration(n.waitTime.Load()),
+			TooLate: n.tooLate.Load(), Held: n.held.Load(), Refused: n.refused.Load(),
+		})
+	}
+	return s
+}
+
+func (t *Transport) waits(r *http.Request, rule *rule, wait time.Duration) {
+	rule.counts.waited.Add(1)
+	rule.counts.waitTime.Add(int64(wait))
+	if f := t.hooks.Waits; f != nil {
+		f(r, rule.Name, wait)
+	}
+}
+
+func (t *Transport) held(r *http.Request, rule *rule, pause time.Duration) {
+	rule.counts.held.Add(1)
+	t.logger.Info("the server orders a pause", "rule", rule.Name, "pause", pause)
+	if f := t.hooks.Held; f != nil {
+		f(r, rule.Name, pause)
+	}
+}
+
+func (t *Transport) refused(r *http.Request, rule *rule, response *http.Response) {
+	rule.counts.refused.Add(1)
+	t.logger.Warn("the server refuses a request", "rule", rule.Name, "status", response.StatusCode)
+	if f := t.hooks.Refused; f != nil {
+		f(r, rule.Name, response)
+	}
+}
+
+func (t *Transport) failed(r *http.Request, err error) {
+	t.failures.Add(1)
+	t.logger.Error("the store of the limits has failed", "error", err)
+	if f := t.hooks.Error; f != nil {
+		f(r, err)
+	}
+}

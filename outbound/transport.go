@@ -1,0 +1,156 @@
+package outbound
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// Transport is an http.RoundTripper that lets each attempt wait for its turn. Use New to make one.
+// It is safe for concurrent use.
+type Transport struct {
+	settings
+	base     http.RoundTripper
+	limits   []*rule
+	line     *line
+	attempts sync.Pool // of *attempt
+	sent     atomic.Uint64
+	failures atomic.Uint64
+	learns   bool // a rule has no limit
+	edits    bool // a rule has a cost, which may replace the body of the request
+}
+
+// New returns a Transport that sends requests with base, or with http.DefaultTransport if base is
+// nil. Without a rule, it has one for each host that has no limit. New panics if an option is out
+// of range or the store fails.
+func New(base http.RoundTripper, opts ...Option) *Transport {
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	t := &Transport{base: base, line: &line{waiting: make(map[*attempt]struct{})}, settings: settings{
+		store: memory{}, maxPause: time.Hour, logger: slog.New(slog.DiscardHandler),
+	}}
+	for _, o := range opts {
+		o(&t.settings)
+	}
+	if len(t.rules) == 0 {
+		t.rules = []Rule{{Name: "per-host"}}
+	}
+	names := make(map[string]int)
+	for i := range t.rules {
+		from := &t.rules[i]
+		if names[from.Name]++; names[from.Name] > 1 {
+			from.Name = fmt.Sprintf("%s-%d", from.Name, names[from.Name])
+		}
+		r, err := newRule(&t.settings, from)
+		if err != nil {
+			panic(err)
+		}
+		t.limits = append(t.limits, r)
+		t.learns = t.learns || r.keys != nil
+		t.edits = t.edits || r.Cost != nil
+	}
+	t.attempts.New = func() any {
+		return &attempt{t: t, parts: make([]part, len(t.limits)), moved: make(chan struct{}, 1)}
+	}
+	return t
+}
+
+// rule is a Rule in use.
+type rule struct {
+	Rule
+	limiter limiter
+	keys    *learned // that have limiters of their own, or nil if the rule has a limit
+	counts  counts
+}
+
+func newRule(s *settings, from *Rule) (r *rule, err error) {
+	r = &rule{Rule: *from}
+	if r.Key == nil {
+		r.Key = Host
+	}
+	limit, err := s.limited(from)
+	if err != nil {
+		return nil, err
+	}
+	r.limiter, err = newLimiter(s.store, r.Name, limit)
+	if r.Limit == (tb.Limit{}) {
+		r.keys = &learned{store: s.store, name: r.Name, keys: make(map[string]*learnedKey)}
+	}
+	return r, err
+}
+
+// RoundTrip implements http.RoundTripper. The error is a *tb.WaitError, without an attempt, if the
+// deadline of the request's context is too near for the wait, or the cost is above the capacity.
+// What a server says of limits is never an error.
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	a := t.begin(r)
+	defer a.end()
+	var refused *http.Response
+	for tries := t.retries; ; tries-- {
+		if err := a.await(); err != nil {
+			if refused != nil {
+				return refused, nil
+			}
+			if r.Body != nil {
+				_ = r.Body.Close()
+			}
+			return nil, err
+		}
+		if refused != nil && !a.again(refused) {
+			a.giveBack(nil)
+			return refused, nil
+		}
+		t.sent.Add(1)
+		response, err := t.base.RoundTrip(a.r)
+		if err != nil {
+			return nil, err
+		}
+		if !a.obey(response) || tries <= 0 || !canRepeat(r) {
+			return response, nil
+		}
+		refused = response
+	}
+}
+
+// canRepeat reports whether a request may be sent twice.
+func canRepeat(r *http.Request) bool {
+	if r.Body != nil && r.Body != http.NoBody && r.GetBody == nil {
+		return false
+	}
+	switch r.Method {
+	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut,
+		http.MethodDelete:
+		return true
+	}
+	return r.Header["Idempotency-Key"] != nil || r.Header["X-Idempotency-Key"] != nil
+}
+
+// again prepares the request for another attempt, after one that was refused.
+func (a *attempt) again(refused *http.Response) bool {
+	next := *a.r
+	if a.r.Body != nil && a.r.Body != http.NoBody {
+		body, err := a.r.GetBody()
+		if err != nil {
+			return false
+		}
+		next.Body = body
+	}
+	a.r = &next
+	_, _ = io.CopyN(io.Discard, refused.Body, 4096) // so that the connection is used again
+	_ = refused.Body.Close()
+	return true
+}
+
+// CloseIdleConnections closes those of the base: http.Client calls it.
+func (t *Transport) CloseIdleConnections() {
+	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}

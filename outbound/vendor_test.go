@@ -1,0 +1,342 @@
+package outbound
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// vendor is a server whose limiter is httplimit. The key of a request is its field Key.
+type vendor struct {
+	limiter atomic.Pointer[httplimit.Limiter]
+	latency time.Duration              // each way, at most
+	rewrite func(n int, h http.Header) // changes the header of an answer, if not nil
+
+	mu      sync.Mutex
+	begin   time.Time
+	granted []time.Duration // since the beginning
+	refused int
+	early   int // requests within a pause, after the instant at which their process was told
+	told    map[string]pauseOf
+}
+
+// pauseOf is a pause of one process.
+type pauseOf struct{ begin, end time.Time }
+
+func newVendor(capacity int, rate float64) *vendor {
+	v := &vendor{begin: time.Now(), told: make(map[string]pauseOf)}
+	v.start(capacity, rate)
+	return v
+}
+
+// start makes a limiter, as a vendor does that restarts.
+func (v *vendor) start(capacity int, rate float64) {
+	l, err := httplimit.New(limited(capacity, rate),
+		httplimit.WithFields(httplimit.Fields{Policy: true}))
+	if err != nil {
+		panic(err)
+	}
+	v.limiter.Store(l)
+}
+
+// limited returns a policy of one limit.
+func limited(capacity int, rate float64) *policy.Policy {
+	r := perSecond("vendor", capacity, rate)
+	return policy.Rules(policy.Rule{Name: r.Name, Keys: []string{"header:key"}, Limit: r.Limit})
+}
+
+func (v *vendor) RoundTrip(r *http.Request) (*http.Response, error) {
+	process := r.Header.Get("Process")
+	v.mu.Lock()
+	if p := v.told[process]; time.Now().After(p.begin) && time.Now().Before(p.end) {
+		v.early++
+	}
+	v.mu.Unlock()
+	v.travel()
+	w := httptest.NewRecorder()
+	serve := func(http.ResponseWriter, *http.Request) {}
+	v.limiter.Load().Middleware(http.HandlerFunc(serve)).ServeHTTP(w, r)
+	v.mu.Lock()
+	if w.Code == http.StatusOK {
+		v.granted = append(v.granted, time.Since(v.begin))
+	} else {
+		v.refused++
+	}
+	if v.rewrite != nil {
+		v.rewrite(len(v.granted)+v.refused, w.Header())
+	}
+	v.mu.Unlock()
+	v.travel()
+	if s, err := strconv.Atoi(w.Header().Get("Retry-After")); err == nil {
+		v.mu.Lock()
+		now := time.Now()
+		v.told[process] = pauseOf{now, now.Add(time.Duration(s) * time.Second)}
+		v.mu.Unlock()
+	}
+	return w.Result(), nil
+}
+
+func (v *vendor) travel() {
+	if v.latency > 0 {
+		time.Sleep(rand.N(v.latency))
+	}
+}
+
+// used returns the part of what the vendor's limit allows until the time d that was used.
+func (v *vendor) used(capacity int, rate float64, d time.Duration) float64 {
+	return float64(len(v.granted)) / (float64(capacity) + rate*d.Seconds())
+}
+
+// shared is a Store for several Transports. To a Transport it is not its own memory.
+type shared struct {
+	memory
+	mu   sync.Mutex
+	made map[string]tb.StoreLimiter
+}
+
+type sharedLimiter struct{ memoryLimiter }
+
+func (l sharedLimiter) Charge(key string, cost float64) (tb.StoreCharge, error) {
+	c, err := l.memoryLimiter.Charge(key, cost)
+	return &sharedCharge{StoreCharge: c}, err
+}
+
+// sharedCharge is a charge whose level is the one of its last Take, as in Redis.
+type sharedCharge struct {
+	tb.StoreCharge
+	level tb.Level
+	err   error
+	taken bool
+}
+
+func (c *sharedCharge) Take(t time.Time) (tb.Decision, error) {
+	d, err := c.StoreCharge.Take(t)
+	c.level, c.err = c.StoreCharge.Level(t)
+	c.taken = true
+	return d, err
+}
+
+func (c *sharedCharge) Level(t time.Time) (tb.Level, error) {
+	if !c.taken {
+		return c.StoreCharge.Level(t)
+	}
+	return c.level, c.err
+}
+
+func (s *shared) Limiters(rule string, limits []tb.Limit) ([]tb.StoreLimiter, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.made[rule] == nil {
+		all, err := s.memory.Limiters(rule, limits)
+		if err != nil {
+			return nil, err
+		}
+		s.made[rule] = sharedLimiter{all[0].(memoryLimiter)}
+	}
+	return []tb.StoreLimiter{s.made[rule]}, nil
+}
+
+// If the store knows the level of a bucket of an earlier time only, a pause is not taken for one
+// that the bucket's own wait covers.
+func TestPauseAfterALongWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript("200", "200", "200\nX-RateLimit-Remaining: 0\nX-RateLimit-Reset: 15")
+		store := &shared{made: make(map[string]tb.StoreLimiter)}
+		client := New(s, PerHost(1, 0.1), WithStore(store))
+		sendAll(t, client, "a", "b", "c")
+		sendAll(t, client, "d")
+		s.check(t, "0 10 20 35")
+	})
+}
+
+// A pause that ends before what waits is due does not move it, so that an attempt keeps its slot
+// among those of other processes.
+func TestShortPauseMovesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript("429\nRetry-After: 4")
+		s.latency = time.Second
+		store := &shared{made: make(map[string]tb.StoreLimiter)}
+		var clients [2]*Transport
+		for i := range clients {
+			clients[i] = New(s, PerHost(1, 0.1), WithStore(store))
+		}
+		var all sync.WaitGroup
+		for i, key := range abc[:4] {
+			all.Go(func() { _, _ = clients[i%2].RoundTrip(request(t.Context(), key)) })
+			synctest.Wait()
+		}
+		all.Wait()
+		s.check(t, "0 10 20 30")
+	})
+}
+
+// load sends requests of 64 goroutines in a number of processes with one store. Each goroutine
+// sends its next request when the last one is answered, until the time is over. load returns the
+// number of refusals that the processes have counted.
+func load(t *testing.T, v *vendor, processes int, d time.Duration, opts ...Option) uint64 {
+	if processes > 1 {
+		opts = append(opts, WithStore(&shared{made: make(map[string]tb.StoreLimiter)}))
+	}
+	clients := make([]*Transport, processes)
+	for i := range clients {
+		clients[i] = New(v, opts...)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	var all sync.WaitGroup
+	for i := range 64 {
+		all.Go(func() {
+			for {
+				r := request(ctx, "a")
+				r.Header.Set("Process", strconv.Itoa(i%processes))
+				if _, err := clients[i%processes].RoundTrip(r); err != nil {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	var refused uint64
+	for _, c := range clients {
+		refused += c.Stats().Rules[0].Refused
+	}
+	return refused
+}
+
+// limits has limits of vendors.
+var limits = []struct {
+	capacity int
+	rate     float64
+}{{10, 5}, {1, 2}, {1, 0.3}, {100, 30}}
+
+// If the limits agree, none is refused, and the rate is used, in one process and in three with one
+// store.
+func TestLimitsThatAgree(t *testing.T) {
+	for _, c := range limits {
+		for _, processes := range []int{1, 3} {
+			bubble(fmt.Sprint(c, processes), func(t *testing.T) {
+				v := newVendor(c.capacity, c.rate)
+				load(t, v, processes, 5*time.Minute, PerHost(c.capacity, c.rate))
+				used := v.used(c.capacity, c.rate, 5*time.Minute)
+				if v.refused > 0 || used < 0.95 {
+					t.Errorf("%d refused, %v of the rate used", v.refused, used)
+				}
+			})(t)
+		}
+	}
+}
+
+// If the vendor has less, each refusal pauses the process, and the rate of the vendor is used.
+func TestVendorThatHasLess(t *testing.T) {
+	for _, processes := range []int{1, 3} {
+		bubble(fmt.Sprint(processes), func(t *testing.T) {
+			v := newVendor(10, 5)
+			refused := load(t, v, processes, 5*time.Minute, PerHost(20, 10))
+			used := v.used(10, 5, 5*time.Minute)
+			if v.early > 0 || used < 0.95 || int(refused) != v.refused {
+				t.Errorf("%d early, %v of the rate used, %d refused, %d counted",
+					v.early, used, v.refused, refused)
+			}
+		})(t)
+	}
+}
+
+// A vendor that lowers its limit and raises it again is obeyed, and so is one that restarts.
+func TestVendorThatChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := newVendor(10, 5)
+		for at, change := range map[time.Duration]func(){
+			2 * time.Minute: func() { _ = v.limiter.Load().SetPolicy(limited(10, 1)) },
+			4 * time.Minute: func() { _ = v.limiter.Load().SetPolicy(limited(10, 5)) },
+			6 * time.Minute: func() { v.start(10, 5) },
+		} {
+			time.AfterFunc(at, change)
+		}
+		load(t, v, 1, 8*time.Minute, PerHost(10, 5))
+		var granted [4]int // in each two minutes
+		for _, at := range v.granted {
+			granted[min(at/(2*time.Minute), 3)]++
+		}
+		for i, rate := range []int{5, 1, 5, 5} {
+			if want := 120 * rate; granted[i] < 95*want/100 {
+				t.Errorf("%d granted in part %d, want %d", granted[i], i, want)
+			}
+		}
+		if v.early > 0 {
+			t.Errorf("%d early", v.early)
+		}
+	})
+}
+
+// A vendor that lies makes the client slower, and no request fails.
+func TestVendorThatLies(t *testing.T) {
+	lies := []string{"", "0", "1", "-1", "10", "1e308", "1e9", "2000-01-01T00:02:00Z", "1h", "NaN"}
+	synctest.Test(t, func(t *testing.T) {
+		v := newVendor(10, 5)
+		v.rewrite = func(n int, h http.Header) {
+			h.Set("Ratelimit-Remaining", lies[n%3])
+			h.Set("Ratelimit-Reset", lies[n/3%len(lies)])
+			h.Set("Ratelimit", fmt.Sprintf(`"vendor";r=%s;t=%s`, lies[n/2%3], lies[n/5%len(lies)]))
+		}
+		load(t, v, 3, 24*time.Hour, PerHost(10, 5), WithMaxPause(time.Minute))
+		if v.refused > 0 || len(v.granted) < 24*60 {
+			t.Errorf("%d granted, %d refused", len(v.granted), v.refused)
+		}
+	})
+}
+
+// If the time to the vendor varies by d, none is refused with Margin(d), and some are without.
+func TestMarginOfLatency(t *testing.T) {
+	const d = 300 * time.Millisecond
+	for _, margin := range []time.Duration{0, d} {
+		bubble(margin.String(), func(t *testing.T) {
+			v := newVendor(10, 5)
+			v.latency = d
+			load(t, v, 1, 10*time.Minute, PerHost(10, 5), Margin(margin))
+			used := v.used(10, 5, 10*time.Minute)
+			if (v.refused > 0) != (margin == 0) || margin > 0 && used < 0.95 {
+				t.Errorf("%d refused, %v of the rate used", v.refused, used)
+			}
+		})(t)
+	}
+}
+
+// A client that has no limit learns the one of the vendor, and is refused once a pause at most when
+// it has.
+func TestVendorWhoseLimitIsLearned(t *testing.T) {
+	for used, rewrite := range map[float64]func(int, http.Header){
+		0.95: nil,
+		0.7: func(_ int, h http.Header) { // there is only Retry-After, which is longer than need be
+			for _, name := range []string{"Limit", "Policy", "Remaining", "Reset"} {
+				h.Del("Ratelimit-" + name)
+			}
+			h.Del("Ratelimit")
+		},
+	} {
+		bubble(fmt.Sprint(used), func(t *testing.T) {
+			v := newVendor(10, 5)
+			v.rewrite = rewrite
+			var held atomic.Int64
+			load(t, v, 1, 5*time.Minute, WithHooks(Hooks{
+				Held: func(*http.Request, string, time.Duration) { held.Add(1) }}))
+			const first = 64 // requests that are sent before the first answer
+			if got := v.used(10, 5, 5*time.Minute); v.early > 0 || got < used ||
+				v.refused-first > int(held.Load()) {
+				t.Errorf("%v of the rate used, %d early, %d refused in %d pauses",
+					got, v.early, v.refused, held.Load())
+			}
+		})(t)
+	}
+}
