@@ -130,7 +130,7 @@ func (d *detector) choose(lines ...[]byte) (nearest error) {
 					p.format = Combined
 				}
 				i := slices.IndexFunc(ballots, func(b *ballot) bool {
-					return b.parser == p.parser && b.envelope.name == e.name
+					return b.parser == p.parser && b.name == e.name
 				})
 				if i < 0 {
 					i = len(ballots)

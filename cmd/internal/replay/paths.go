@@ -84,16 +84,17 @@ func (p *pathGroups) of(path []byte) *pathGroup {
 // choose chooses the groups by the requests so far.
 func (p *pathGroups) choose() {
 	delete(p.byPath, "")
-	p.chosen = slices.SortedFunc(maps.Values(p.byPath), func(a, b *pathGroup) int {
+	most := slices.SortedFunc(maps.Values(p.byPath), func(a, b *pathGroup) int {
 		return cmp.Or(cmp.Compare(b.requests, a.requests), cmp.Compare(a.path, b.path))
 	})
-	p.chosen = slices.DeleteFunc(p.chosen[:min(len(p.chosen), maxPaths)], func(g *pathGroup) bool {
-		return float64(g.requests) < leastOfPath*float64(p.all)
-	})
 	clear(p.byPath)
-	for i, g := range p.chosen {
-		p.byPath[g.path] = g
-		g.index, g.collector, g.requests = i, p.collect(), 0
+	p.chosen = []*pathGroup{}
+	for i, g := range most[:min(len(most), maxPaths)] {
+		if float64(g.requests) >= leastOfPath*float64(p.all) {
+			g.index, g.collector, g.requests = i, p.collect(), 0
+			p.byPath[g.path] = g
+			p.chosen = append(p.chosen, g)
+		}
 	}
 }
 

@@ -26,6 +26,15 @@ func TestGroupsOfPaths(t *testing.T) {
 	}
 }
 
+// The groups are chosen once, even if the first requests have none.
+func TestGroupsOfPathsAreChosenOnce(t *testing.T) {
+	p := &pathGroups{byPath: make(map[string]*pathGroup)}
+	p.add(pending{group: p.of([]byte("*")), client: new(client)}, 1)
+	if g := p.of([]byte("/late")); g != nil || p.chosen == nil {
+		t.Errorf("%+v is chosen later", g)
+	}
+}
+
 // pathLog returns a log of visits, each with one request for /login and many below /api/, and the
 // lines of /login alone.
 func pathLog() (all, login string) {

@@ -8,13 +8,12 @@ type peak struct {
 	n      uint32
 }
 
-// add counts a request in a second since 1970, and returns how many requests the second has.
-func (p *peak) add(second int64) uint32 {
+// add counts a request in a second since 1970.
+func (p *peak) add(second int64) {
 	if second != p.second {
 		p.second, p.n = second, 0
 	}
 	if p.n++; p.n > p.most {
 		p.most, p.at = p.n, second
 	}
-	return p.n
 }
