@@ -78,6 +78,10 @@ func TestRestoreOfHolds(t *testing.T) {
 			if err != nil || d.Allowed || d.RetryAfter != tt.retry {
 				t.Errorf("%s, %s: %+v, %v, want refused for %v", tt.name, kind, d, err, tt.retry)
 			}
+			s = maps.Collect(l.Snapshot())["a"]
+			if tt.hold > 0 && s.Held.Before(l.now.Add(tt.hold)) {
+				t.Errorf("%s, %s: %+v, want it held for %v", tt.name, kind, s, tt.hold)
+			}
 		}
 	}
 }
