@@ -90,7 +90,7 @@ type (
 	// tokens in advance, and Delay is the wait; Settle replaces a cost that was taken by the actual
 	// cost. Keep lets it take only if a number of tokens is left for others.
 	KeyCharge[K comparable] = cas.Charge[K]
-	// BucketCharge is what Bucket.Charge returns. It has the methods of a KeyCharge, but Enter.
+	// BucketCharge is what Bucket.Charge returns. It has the methods of a KeyCharge.
 	BucketCharge = cas.BucketCharge
 	// State is the state of one bucket in a Snapshot.
 	State = tb.State

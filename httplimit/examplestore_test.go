@@ -68,6 +68,8 @@ func (c otherCharge) Take(time.Time) (tb.Decision, error) {
 func (otherCharge) Cancel()                           {}
 func (otherCharge) Level(time.Time) (tb.Level, error) { return tb.Level{}, errors.ErrUnsupported }
 func (otherCharge) MayWait(time.Duration)             {}
+func (otherCharge) Keep(float64)                      {}
+func (otherCharge) HoldOnRefusal(time.Duration)       {}
 func (otherCharge) Delay() time.Duration              { return 0 }
 func (otherCharge) Settle(float64) error              { return errors.ErrUnsupported }
 

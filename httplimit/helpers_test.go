@@ -200,6 +200,8 @@ func (c answeringCharge) Take(time.Time) (tb.Decision, error) { return c.answer,
 func (answeringCharge) Level(time.Time) (tb.Level, error)     { return tb.Level{}, errDown }
 func (answeringCharge) Cancel()                               {}
 func (answeringCharge) MayWait(time.Duration)                 {}
+func (answeringCharge) Keep(float64)                          {}
+func (answeringCharge) HoldOnRefusal(time.Duration)           {}
 func (answeringCharge) Delay() time.Duration                  { return 0 }
 func (answeringCharge) Settle(float64) error                  { return nil }
 

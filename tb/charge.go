@@ -28,9 +28,10 @@ type Charge interface {
 	Cancel()
 }
 
-// tiered is a Charge that may name another tier than the one that its key is in.
-type tiered interface {
-	// Enter moves the key to the tier of the charge, as a refused Take does. It takes nothing.
+// entering is a Charge of which a refusal may write: it may name another tier than the one that its
+// key is in, and may hold its bucket.
+type entering interface {
+	// Enter does what Take does if it is refused at reading t, and takes nothing if it is not.
 	Enter(t time.Time)
 }
 
@@ -73,8 +74,9 @@ func TakeAll(
 	}
 	if !allowed {
 		for i, c := range charges {
-			// Until a key has entered the tier of its charge, another tier supplies its bucket.
-			if c, ok := c.(tiered); ok && !decisions[i].Allowed {
+			// Until a key has entered the tier of its charge, another tier supplies its bucket. Between
+			// Peek and Enter the bucket may have got tokens, so Enter decides whether to hold it.
+			if c, ok := c.(entering); ok && !decisions[i].Allowed {
 				c.Enter(t)
 			}
 		}

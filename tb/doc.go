@@ -94,6 +94,12 @@
 // The eviction of a held bucket ends the hold, and forgives the capacity and the debt behind it. If
 // RefuseNew has no room to hold a new key, Hold returns [ErrTableFull].
 //
+// HoldOnRefusal of a charge lets Take hold the bucket for a time from its reading if it refuses,
+// against C4. RetryAfter is then the time until the same call is granted behind the hold. In TakeAll
+// each charge whose own bucket lacks the cost holds it, and the others take nothing. Nothing is held
+// by Peek, for a cost that can never be granted, if the table is full, or if the bucket is held
+// already, at a reading before the end of that hold.
+//
 // Keep of a charge takes tokens only if k tokens are left, so that others may have them. It counts
 // as a cost of k more, each rounded up to units, of which only the cost is taken: if the sum is
 // above the capacity, it is refused with Never. Remaining, and the Level of the charge, are what it

@@ -29,6 +29,13 @@ type StoreCharge interface {
 	// within that time. With 0, Take does not wait. With a negative time the charge is inert from
 	// then on, and its error is a *ConfigError.
 	MayWait(within time.Duration)
+	// Keep lets the next Takes take the cost only if a number of tokens is left: see Holds in the
+	// package documentation. With a number that is negative, NaN or infinite, or if the charge may
+	// wait, it is inert from then on.
+	Keep(tokens float64)
+	// HoldOnRefusal lets the next Takes, if they are refused, hold the bucket for a time: see Holds.
+	// With a negative time, or if the charge may wait, it is inert from then on.
+	HoldOnRefusal(d time.Duration)
 	// Delay returns the time from the last Take until its tokens may be used.
 	Delay() time.Duration
 	// Settle replaces the cost of the last Take by the actual cost, as Reservation.Settle does.

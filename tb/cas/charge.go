@@ -12,6 +12,7 @@ type part struct {
 	tokens  float64
 	within  time.Duration // the longest delay, or 0
 	keep    float64       // the tokens that must be left, 0 if the charge may wait
+	hold    time.Duration // for which a refusal holds the bucket, 0 if the charge may wait
 	delay   time.Duration // of the last Take
 	receipt receipt       // of the last Take, zero if it was refused, cancelled or settled
 }
@@ -22,10 +23,10 @@ type part struct {
 // *tb.ConfigError: see tb.Charge.
 func (p *part) MayWait(within time.Duration) {
 	switch {
-	case within == 0, within > 0 && p.keep == 0:
+	case within == 0, within > 0 && p.keep == 0 && p.hold == 0:
 		p.within = within
 	case within > 0:
-		p.fail(&tb.ConfigError{Field: "within", Value: within, Range: "0 after Keep"})
+		p.fail(&tb.ConfigError{Field: "within", Value: within, Range: "0 after Keep or HoldOnRefusal"})
 	default:
 		p.fail(&tb.ConfigError{Field: "within", Value: within, Range: "0 or more"})
 	}
@@ -50,6 +51,25 @@ func (p *part) Keep(tokens float64) {
 	}
 }
 
+// HoldOnRefusal lets the next Takes, if they are refused, hold the bucket for a time from their
+// reading, as Limiter.Hold does. RetryAfter is then the time until the bucket pays behind the hold.
+// In tb.TakeAll, each charge whose own bucket lacks the tokens holds it. A bucket that is held
+// already, a cost that can never be granted and a full table hold nothing. With 0, a refusal holds
+// nothing.
+//
+// The charge is inert from then on if the time is negative, or if the charge may wait, with a
+// *tb.ConfigError. MayWait after HoldOnRefusal makes it inert too.
+func (p *part) HoldOnRefusal(d time.Duration) {
+	switch {
+	case d < 0:
+		p.fail(&tb.ConfigError{Field: "hold", Value: d, Range: "0 or more"})
+	case d > 0 && p.within > 0:
+		p.fail(&tb.ConfigError{Field: "hold", Value: d, Range: "0 after MayWait"})
+	default:
+		p.hold = d
+	}
+}
+
 // fail makes the charge inert, unless it is.
 func (p *part) fail(err error) {
 	if p.err == nil {
@@ -57,8 +77,8 @@ func (p *part) fail(err error) {
 	}
 }
 
-// isPlain reports whether the charge neither waits nor keeps.
-func (p *part) isPlain() bool { return p.within == 0 && p.keep == 0 }
+// isPlain reports whether the charge neither waits, nor keeps, nor holds.
+func (p *part) isPlain() bool { return p.within == 0 && p.keep == 0 && p.hold == 0 }
 
 // takeNothing is Take of an inert charge.
 func (p *part) takeNothing() (tb.Decision, error) {
@@ -67,7 +87,7 @@ func (p *part) takeNothing() (tb.Decision, error) {
 }
 
 func (p *part) request() request {
-	return request{kind: waits, tokens: p.tokens, within: p.within, keep: p.keep}
+	return request{kind: waits, tokens: p.tokens, within: p.within, keep: p.keep, hold: p.hold}
 }
 
 // Delay returns the time from the reading of the last Take until its tokens may be used. It is 0
@@ -86,7 +106,7 @@ func (p *part) takeFast(c *cell, m *layout, t uint64) (d tb.Decision, ok bool) {
 		return d, true
 	}
 	p.receipt, p.delay = receipt{}, 0
-	return d, ok && p.within == 0
+	return d, ok && p.isPlain()
 }
 
 // takePart takes p at t from a bucket in any state.
@@ -204,12 +224,13 @@ func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
 // that clock. It is false if the charge is inert, because then no reading matters.
 func (c *Charge[K]) HasClock() bool { return c.err == nil && c.place.clock.now != nil }
 
-// Enter moves the key to the tier that ChargeIn has named, unless it is in that tier or not in the
-// table. It takes nothing. tb.TakeAll calls it if Peek has refused the charge. t is a reading of
-// the limiter's clock.
+// Enter does what a refused Take does, and takes nothing: it moves the key to the tier that ChargeIn
+// has named, unless it is in that tier or not in the table, and holds the bucket for HoldOnRefusal,
+// unless Take would be granted. tb.TakeAll calls it if Peek has refused the charge. t is a reading
+// of the limiter's clock.
 func (c *Charge[K]) Enter(t time.Time) {
-	if c.place.enters && c.err == nil {
-		c.place.enter(c.place.clock.instant(t))
+	if (c.place.enters || c.hold > 0) && c.err == nil {
+		enter(c.place, c.place.clock.instant(t), c.request())
 	}
 }
 
@@ -283,6 +304,13 @@ func (c *BucketCharge) Take(t time.Time) (tb.Decision, error) {
 	}
 	o, err := takePart(b, &c.part, target, at)
 	return o.Decision, err
+}
+
+// Enter does what a refused Take does, and takes nothing; see Charge.Enter.
+func (c *BucketCharge) Enter(t time.Time) {
+	if c.hold > 0 && c.err == nil {
+		enter(c.bucket, c.bucket.clock.instant(t), c.request())
+	}
 }
 
 // HasClock reports whether the bucket was made with tb.WithClock; see Charge.HasClock.

@@ -319,13 +319,6 @@ func (p place[K]) insert(m *layout, t uint64, want request) (o result, done bool
 	return o, true, nil
 }
 
-// enter moves the key to the tier, unless it is in that tier or not in the table.
-func (p place[K]) enter(t uint64) {
-	visit(p, p.load(), t, func(m *layout, c *cell, has balance) (balance, bool) {
-		return has, c.tier() != tierOf(m.owner)
-	})
-}
-
 func (p place[K]) refuses(m *layout, t uint64) (time.Duration, error) {
 	if isNaN(p.key) {
 		return 0, tb.ErrInvalidKey

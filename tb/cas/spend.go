@@ -28,6 +28,7 @@ type request struct {
 	estimate float64       // of a call that settles: the tokens that were charged before
 	within   time.Duration // of a call that waits: the longest delay
 	keep     float64       // the tokens that must be left, 0 if the call may wait
+	hold     time.Duration // for which a refusal holds the bucket, 0 if the call may wait
 	until    uint64        // of a Hold, which takes nothing: the instant at which it ends
 }
 
@@ -72,14 +73,17 @@ type result struct {
 	receipt receipt       // if granted
 }
 
-// decide returns what the call gets at t of a bucket with balance b in m, and the balance that a
-// grant leaves. If the bucket cannot pay at once, a call that may wait moves the bucket's own time to its
+// decide returns what the call gets at t of a bucket with balance b in m, and the balance that it
+// leaves. If the bucket cannot pay at once, a call that may wait moves the bucket's own time to its
 // slot. There the bucket can pay, and is then empty. The balance holds the unit before the slot and
-// a deficit of the capacity and one unit, which marks a bucket in debt.
+// a deficit of the capacity and one unit, which marks a bucket in debt. A refusal leaves another
+// balance only if it holds the bucket.
 func (r *request) decide(m *layout, b balance, t uint64) (balance, result) {
 	if r.until > 0 {
-		later := r.until > max(t, m.begin, b.until)
-		return m.heldTo(b, r.until), result{Decision: tb.Decision{Allowed: later}}
+		if r.until <= max(t, m.begin, b.until) {
+			return b, result{}
+		}
+		return m.heldTo(b, r.until), result{Decision: tb.Decision{Allowed: true}}
 	}
 	now := m.supply.at(t)
 	b = b.refilled(now)
@@ -97,6 +101,11 @@ func (r *request) decide(m *layout, b balance, t uint64) (balance, result) {
 		o.Decision = m.grant(after.deficit + keep)
 		return after, o
 	case longest <= 0 || o.charged > m.capacity && !r.partial():
+		until := min(t+uint64(r.hold), m.end)
+		if until > max(t, m.begin) && b.until == 0 && o.charged+keep <= m.capacity {
+			b = m.heldTo(b, until)
+			after = balance{b.time, b.deficit + o.charged, b.until}
+		}
 		after.deficit += keep
 		if o.Decision = m.refusal(after, t, o.charged); o.charged+keep > m.capacity {
 			o.RetryAfter = tb.Never
@@ -149,14 +158,11 @@ type home interface {
 func spend[H home](h H, c *cell, t uint64, want request) (o result, err error) {
 	for ; ; c = h.load() {
 		r, found := visit(h, c, t, func(m *layout, c *cell, has balance) (next balance, ok bool) {
-			next, o = want.decide(m, has, t)
-			switch {
-			case o.Allowed:
+			if next, o = want.decide(m, has, t); o.Allowed || next.until != has.until {
 				return next, true
-			case c.tier() == tierOf(m.owner):
-				return has, false
 			}
-			return has, true // the tier supplies the bucket from now on, so RetryAfter is exact
+			// The tier supplies the bucket from now on, so RetryAfter is exact.
+			return has, c.tier() != tierOf(m.owner)
 		})
 		if found {
 			if o.Allowed {
@@ -173,6 +179,18 @@ func spend[H home](h H, c *cell, t uint64, want request) (o result, err error) {
 			return o, err
 		}
 	}
+}
+
+// enter does what a refusal of a call at t does: the bucket enters the tier of h, and is held if the
+// call is refused and holds. It takes nothing.
+func enter[H home](h H, t uint64, want request) {
+	visit(h, h.load(), t, func(m *layout, c *cell, has balance) (balance, bool) {
+		next, o := want.decide(m, has, t)
+		if !o.Allowed && next.until != has.until {
+			return next, true
+		}
+		return has, tierOf(m.owner) != c.tier()
+	})
 }
 
 // visit lets choose choose the next balance of a bucket from the balance that it has in its layout

@@ -22,6 +22,10 @@ var holds = []test{
 	{"ReservationsWaitBehindAHold", reservationsWaitBehindAHold},
 	{"SettleChargesBehindAHold", settleChargesBehindAHold},
 	{"HoldInTakeAll", holdInTakeAll},
+	{"RefusalHolds", refusalHolds},
+	{"RefusalHoldsInTakeAll", refusalHoldsInTakeAll},
+	{"RefusalHoldsByWhatItFinds", refusalHoldsByWhatItFinds},
+	{"HoldOnRefusalChecksItsTime", holdOnRefusalChecksItsTime},
 	{"SetLimitMovesNoHold", setLimitMovesNoHold},
 	{"SetLimitAfterAHold", setLimitAfterAHold},
 	{"ManyChangesDuringAHold", manyChangesDuringAHold},
@@ -258,6 +262,142 @@ func holdInTakeAll(s *suite) {
 	f.hold("d", time.Minute)
 	f.takeCharges(false, f.charge("b", 1), c)
 	f.refused("d", 1, 61*time.Second, 0)
+}
+
+// guardedCharge is a charge whose refusal can hold its bucket.
+type guardedCharge interface {
+	waitingCharge
+	keepingCharge
+	HoldOnRefusal(d time.Duration)
+}
+
+// guarded returns a charge whose refusal holds key for a time.
+func (f *fixture) guarded(key string, cost float64, d time.Duration) guardedCharge {
+	f.Helper()
+	c, ok := f.charge(key, cost).(guardedCharge)
+	if !ok {
+		f.Skipf("a refused charge of %T holds nothing", f.Limiter)
+	}
+	c.HoldOnRefusal(d)
+	return c
+}
+
+// A refusal holds for the time from its reading. Refusals of a held bucket extend nothing.
+func refusalHolds(s *suite) {
+	f := s.new(perSecond(10, 1))
+	c := f.guarded("a", 3, time.Minute)
+	for _, left := range []int{7, 4, 1} {
+		f.takes(c, granted(left))
+	}
+	if d, err := c.Peek(f.Now()); err != nil || d != refused(63*time.Second, 0) {
+		s.Fatalf("Peek = %+v, %v, want refused for 63s", d, err)
+	}
+	f.refused("a", 2, time.Second, 1) // neither a Peek holds, nor a call without HoldOnRefusal
+	f.takes(f.guarded("a", 11, time.Minute), refused(tb.Never, 1))
+	f.granted("a", 1, 0)
+	f.Set(2 * time.Second)
+	f.takes(f.guarded("a", 3, 0), refused(time.Second, 2))
+	c.Keep(2)
+	f.takes(c, refused(65*time.Second, 0))
+	c.Keep(0)
+	for _, t := range []time.Duration{2 * time.Second, time.Minute, time.Second, 62*time.Second - 1} {
+		f.Set(t)
+		f.takes(c, refused(65*time.Second-t, 0))
+	}
+	f.Set(62 * time.Second) // and now it is empty
+	f.takes(c, refused(63*time.Second, 0))
+	f.Set(125*time.Second - 1)
+	f.refused("a", 3, 1, 2)
+	f.Advance(1)
+	f.takes(c, granted(0))
+	f.reserved("a", 5, 5*time.Second) // a debt is behind the hold
+	c.HoldOnRefusal(2 * time.Second)
+	f.takes(c, refused(8*time.Second, 0))
+	f.setLimit(perSecond(20, 2))
+	f.takes(c, refused(5*time.Second, 0))
+}
+
+// Each charge whose own bucket lacks the tokens holds it, and the others take nothing.
+func refusalHoldsInTakeAll(s *suite) {
+	f := s.new(perSecond(10, 1))
+	all := []tb.Charge{
+		f.guarded("a", 3, time.Minute), f.charge("b", 3), f.guarded("c", 3, time.Hour), f.charge("d", 3),
+	}
+	f.granted("b", 8, 2)
+	f.granted("c", 9, 1)
+	for range 2 {
+		d := f.takeCharges(false, all...)
+		if d[0] != granted(7) || d[1] != refused(time.Second, 2) ||
+			d[2] != refused(time.Hour+3*time.Second, 0) || d[3] != granted(7) {
+			s.Errorf("%+v, want the second and the third refused, for 1s and 1h0m3s", d)
+		}
+	}
+	f.granted("a", 10, 0)
+	f.granted("b", 2, 0)
+	f.refused("c", 1, time.Hour+time.Second, 0)
+	f.granted("d", 10, 0)
+}
+
+// changing is a charge whose bucket changes between Peek and what comes next.
+type changing struct {
+	guardedCharge
+	change func()
+}
+
+func (c changing) Peek(t time.Time) (tb.Decision, error) {
+	defer c.change()
+	return c.guardedCharge.Peek(t)
+}
+
+func (c changing) Enter(t time.Time) {
+	if e, ok := c.guardedCharge.(interface{ Enter(time.Time) }); ok {
+		e.Enter(t)
+	}
+}
+
+// Another caller comes between the Peek of TakeAll and the hold: it counts what the bucket has then.
+func refusalHoldsByWhatItFinds(s *suite) {
+	f := s.new(perSecond(10, 1))
+	guarded := f.guarded("a", 3, time.Minute)
+	f.granted("a", 8, 2)
+	f.take(f.charge("b", 1))
+	cancelled := f.charge("c", 6)
+	f.take(cancelled)
+	f.granted("c", 3, 1)
+	c := f.guarded("c", 2, time.Minute)
+	f.takeCharges(false, changing{c, cancelled.Cancel}, f.charge("b", 1))
+	f.granted("c", 7, 0)
+	// All are granted by Peek, and the Take of one refuses.
+	f.Advance(time.Second)
+	other := f.charge("b", 1)
+	empty := func() { f.take(f.charge("a", 3)) }
+	f.takeCharges(false, other, changing{guarded, empty})
+	f.refused("a", 1, 61*time.Second, 0)
+	f.granted("b", 10, 0)
+}
+
+func holdOnRefusalChecksItsTime(s *suite) {
+	f := s.new(perSecond(10, 1))
+	f.granted("a", 1, 9)
+	for _, bad := range []struct {
+		field string
+		set   func(guardedCharge)
+	}{
+		{"hold", func(c guardedCharge) { c.HoldOnRefusal(-1) }},
+		{"hold", func(c guardedCharge) { c.HoldOnRefusal(0); c.MayWait(1); c.HoldOnRefusal(1) }},
+		{"within", func(c guardedCharge) { c.MayWait(0); c.MayWait(1) }},
+	} {
+		c := f.guarded("a", 1, time.Minute)
+		bad.set(c)
+		_, err := c.Take(f.Now())
+		if e := new(tb.ConfigError); !errors.As(err, &e) || e.Field != bad.field {
+			s.Errorf("%v, want a *tb.ConfigError for %s", err, bad.field)
+		}
+		c.MayWait(0)
+		c.HoldOnRefusal(0)
+		f.isInert(c, err)
+	}
+	f.granted("a", 9, 0)
 }
 
 // Neither the time of a hold nor the tokens behind it depend on the limit.
