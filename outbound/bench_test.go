@@ -15,7 +15,7 @@ func (s still) RoundTrip(*http.Request) (*http.Response, error) { return s.respo
 
 // newStill returns a base that answers as GitHub does.
 func newStill() still {
-	return still{&http.Response{StatusCode: 200, Body: http.NoBody, Header: http.Header{
+	return still{&http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Header: http.Header{
 		"Date":                  {"Wed, 25 Feb 2026 06:13:20 GMT"},
 		"Content-Type":          {"application/json; charset=utf-8"},
 		"Content-Length":        {"2"},

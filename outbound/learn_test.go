@@ -126,7 +126,7 @@ func TestOneAtATime(t *testing.T) {
 		client := New(s)
 		sendAll(t, client, "first")
 		begin := time.Now()
-		s.answer = func(n int, r *http.Request) *http.Response {
+		s.answer = func(_ int, r *http.Request) *http.Response {
 			if r.Header.Get("Key") == "hangs" {
 				<-r.Context().Done()
 			}

@@ -39,10 +39,11 @@ type Rule struct {
 // with that unit.
 type Unit uint8
 
+// The units are requests and, for the APIs of language models, tokens.
 const (
 	Requests Unit = iota
-	Tokens        // of a language model
-	anyUnit       // the server does not say it
+	Tokens
+	anyUnit // the server does not say it
 )
 
 // Host returns the host and port of a request's URL in lower case. The port of https is left out.

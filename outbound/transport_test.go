@@ -569,7 +569,7 @@ func TestRetriesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript("429", "429", "429", "429")
 		w, err := New(s, PerHost(9, 1), WithRetries(2)).RoundTrip(request(t.Context(), "a"))
-		if err != nil || w.StatusCode != 429 {
+		if err != nil || w.StatusCode != http.StatusTooManyRequests {
 			t.Error(w, err)
 		}
 		s.check(t, "0 0 0")

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -94,7 +95,7 @@ func TestBodiesThatEndEarly(t *testing.T) {
 		"chat completion as a stream, with the usage so far in each event": {{5, 1, 0, 6}},
 	}
 	for _, tt := range bodies {
-		steps := append(said[tt.name], tt.want)
+		steps := slices.Concat(said[tt.name], []Tokens{tt.want})
 		for n := range len(tt.body) {
 			got, ok := pieces(tt.body[:n], 7)
 			for len(steps) > 0 && ok && got != steps[0] {
