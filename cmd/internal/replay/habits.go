@@ -25,12 +25,8 @@ const (
 // takes counts a request, and reports whether it is in the sample.
 func (s *sample) takes() bool {
 	s.requests++
-	return s.isFirst() || s.requests%everySample == 0
+	return s.requests <= firstSample || s.requests%everySample == 0
 }
-
-// isFirst reports whether the request is one of the first. Of the others, only the ones of clients
-// with as many requests count: most clients of a large log have a few.
-func (s *sample) isFirst() bool { return s.requests <= firstSample }
 
 // habit is what a client is for, as far as a sample of its requests shows it: whom a limit would
 // hurt. path is a group of paths that is in the lead by some requests (R. Boyer, J. Moore, "MJRTY",

@@ -174,12 +174,10 @@ func (k *keyed) pack(rec *accesslog.Record, _ accesslog.Format) pending {
 		if k.keyer.direct {
 			k.forwarded.add(rec.Forwarded())
 		}
-		if c.habit == nil && (k.sample.isFirst() || c.Requests >= everySample) {
+		if c.habit == nil {
 			c.habit = newHabit(rec.Agent())
 		}
-		if c.habit != nil {
-			c.habit.add(rec)
-		}
+		c.habit.add(rec)
 	}
 	cost, standIn := k.cost.tokens(rec)
 	if standIn {
