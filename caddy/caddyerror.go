@@ -22,7 +22,7 @@ var optionNames = map[string]string{
 var inWords = strings.NewReplacer(
 	"tokens_per_second", "the tokens of a second", "must be fixed,", "must be a number,",
 	"have a parent with", "has a parent with", "cost_source", "cost", "max_cost", "cost max",
-	`"ip:address"`, "{client_ip}",
+	`"ip:address"`, "{client_ip}", "on_limit delay", "delay",
 )
 
 // inRule matches the path of a field in a rule.

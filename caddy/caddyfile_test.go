@@ -48,6 +48,7 @@ func TestTheDirectiveIsThePolicy(t *testing.T) {
 			key {http.static}
 			rate 1/d
 			burst 3
+			block 1d
 			cost 3
 		}
 		rule fourth {
@@ -116,7 +117,7 @@ func TestTheDirectiveIsThePolicy(t *testing.T) {
 				}
 			}]}},
 			{"id": "third", "spec": {"rules": [{
-				"name": "third", "limit_keys": ["{http.static}"],
+				"name": "third", "limit_keys": ["{http.static}"], "block": "24h0m0s",
 				"algorithm_config": {
 					"tokens_per_second": 0.000011574074074074073, "burst": 3, "fixed_cost": 3
 				}
@@ -191,6 +192,8 @@ func TestErrorsOfTheDirectiveHaveTheirPlace(t *testing.T) {
 		{rule("method @writes"), "method @writes: want methods such as GET, at Caddyfile:4"},
 		{limited("on_missing ask\nkey none"), `"ask", want skip, reject or shared, at Caddyfile:6`},
 		{limited("delay long\nkey none"), `delay is "long", want a time such as 20ms, at Caddyfile:6`},
+		{limited("block 500h\ndelay 1s\nkey none"),
+			`rule "r": block must not be in a rule with delay, which lets clients come too fast, at`},
 		{rule("cost 1 2"), "at Caddyfile:4"},
 		{rule("cost header:x most 2"), `unknown option "most" of cost, at Caddyfile:4`},
 		{rule("cost header:x max"), "at Caddyfile:4"},

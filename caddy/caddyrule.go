@@ -124,6 +124,8 @@ func (p *ruleParser) line() error {
 	case "delay":
 		p.OnLimit = policy.Delay
 		return duration(p.Dispenser, &p.MaxDelay)
+	case "block":
+		return duration(p.Dispenser, &p.Block)
 	case "shadow":
 		return flag(p.Dispenser, &p.Shadow)
 	default:

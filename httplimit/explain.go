@@ -23,6 +23,8 @@ type Explanation struct {
 	Adaptive policy.Adaptive
 	// MaxDelay is the longest delay of the rule, or 0 if the rule does not delay.
 	MaxDelay time.Duration
+	// Block is how long a refusal blocks the key, or 0.
+	Block time.Duration
 	// Estimate means that Cost is an estimate, because the cost is in the response.
 	Estimate bool
 	// MissingKey is the key that the request lacks, if the rule refuses the request for that,
@@ -44,7 +46,7 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 		e := &c.entries[i]
 		x := Explanation{
 			Key: c.keyParts(e.rule), Tier: e.tierName, Shadow: e.Shadow,
-			Estimate: e.price.inResponse,
+			Block: e.Block, Estimate: e.price.inResponse,
 		}
 		switch e.fault {
 		case isMissing:
@@ -56,6 +58,10 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 				// An error leaves the zero Decision and the zero Level.
 				e.decision, _ = e.charge.Peek(c.now)
 				c.explainDelay(e)
+				if _, lacks, _ := c.lacksStanding(e); lacks {
+					e.charge.HoldOnRefusal(e.Block)
+					e.decision, _ = e.charge.Peek(c.now)
+				}
 				if level, err := e.charge.Level(c.now); err == nil && level.Full >= 0 {
 					x.Level = level
 				}

@@ -57,6 +57,9 @@ func (l *Limiter) reset(r *rule, text string) error {
 	}
 	for _, key := range keys {
 		err = errors.Join(err, limiter.Reset(ctx, key))
+		if r.blocksLater() {
+			err = errors.Join(err, r.standing.limiters[0].(Resetter).Reset(ctx, key))
+		}
 	}
 	return err
 }

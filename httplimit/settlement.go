@@ -192,16 +192,22 @@ func (s *Settlement) settle() {
 		if !c.hasTaken(p.entry) {
 			continue
 		}
-		if !p.known {
-			p.estimated.Add(1)
-			continue
+		stands, err := p.cost, error(nil)
+		if p.known {
+			stands, err = p.actual, p.charge.Settle(p.actual)
 		}
-		if err := p.charge.Settle(p.actual); err != nil {
+		if err == nil {
+			err = c.addStanding(p.entry, stands)
+		}
+		switch {
+		case err != nil:
 			c.count(p.entry).errors.Add(1)
 			c.runHook(c.l.hooks.Error, p.entry, err)
-			continue
+		case p.known:
+			p.settled.Add(1)
+		default:
+			p.estimated.Add(1)
 		}
-		p.settled.Add(1)
 	}
 }
 

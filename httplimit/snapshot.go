@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
 // snapshotFormat and snapshotVersion begin a snapshot. Restore also reads the version before, which
@@ -65,8 +67,10 @@ func (l *Limiter) Snapshot(w io.Writer) error {
 	out := json.NewEncoder(compressed)
 	err := out.Encode(snapshotHead{snapshotFormat, snapshotVersion, l.clock().UTC()})
 	for _, r := range l.policy.Load().rules {
-		if err == nil && r.table != nil {
-			err = l.writeBuckets(out, r)
+		for id, table := range r.tables() {
+			if err == nil {
+				err = l.writeBuckets(out, r, id, table)
+			}
 		}
 	}
 	if err = errors.Join(err, compressed.Close()); err != nil {
@@ -75,9 +79,21 @@ func (l *Limiter) Snapshot(w io.Writer) error {
 	return nil
 }
 
-// writeBuckets writes the line of the rule, and the lines of its buckets that are not full.
-func (l *Limiter) writeBuckets(out *json.Encoder, r *rule) error {
-	if err := out.Encode(snapshotLine{Rule: r.snapshotID()}); err != nil {
+// tables yields the tables of the rule, each with its id in a snapshot.
+func (r *rule) tables() iter.Seq2[string, *cas.Limiter[string]] {
+	return func(yield func(string, *cas.Limiter[string]) bool) {
+		if id := r.snapshotID(); r.table != nil && yield(id, r.table) && r.standing.table != nil {
+			yield(id+standingID, r.standing.table)
+		}
+	}
+}
+
+// writeBuckets writes the line of a table of the rule, and the lines of its buckets that are not
+// full.
+func (l *Limiter) writeBuckets(
+	out *json.Encoder, r *rule, id string, table *cas.Limiter[string],
+) error {
+	if err := out.Encode(snapshotLine{Rule: id}); err != nil {
 		return err
 	}
 	names := map[int]string{}
@@ -86,9 +102,9 @@ func (l *Limiter) writeBuckets(out *json.Encoder, r *rule) error {
 		names[i] = name
 	}
 	l.reload.Unlock()
-	for key, s := range r.table.Snapshot() {
+	for key, s := range table.Snapshot() {
 		// A reload meanwhile may have raised the limit.
-		if level, err := r.table.Level(context.Background(), key); err == nil && level.Full == 0 {
+		if level, err := table.Level(context.Background(), key); err == nil && level.Full == 0 {
 			continue
 		}
 		b := &snapshotBucket{[]byte(key), s.Tokens, s.At.UnixNano(), 0, names[s.Tier]}
@@ -134,10 +150,10 @@ type Restored struct {
 func (l *Limiter) Restore(r io.Reader) (Restored, error) {
 	l.reload.Lock() // because a reload replaces tables
 	defer l.reload.Unlock()
-	s := &restoration{maxKeys: l.maxKeys, rules: map[string]*rule{}}
+	s := &restoration{maxKeys: l.maxKeys, found: map[string]savedTable{}}
 	for _, r := range l.policy.Load().rules {
-		if r.table != nil {
-			s.rules[r.snapshotID()] = r
+		for id, table := range r.tables() {
+			s.found[id] = savedTable{rule: r, table: table}
 		}
 	}
 	if err := s.read(r); err != nil {
@@ -156,7 +172,7 @@ func (l *Limiter) Restore(r io.Reader) (Restored, error) {
 // restoration is the work of reading a snapshot.
 type restoration struct {
 	maxKeys int
-	rules   map[string]*rule // with buckets in memory, by their snapshotID
+	found   map[string]savedTable // that get buckets, by their ids
 	line    int
 	head    snapshotHead
 	tables  []*savedTable
@@ -164,9 +180,10 @@ type restoration struct {
 	skipped []string
 }
 
-// savedTable is the buckets of a rule.
+// savedTable is the buckets of a table of a rule.
 type savedTable struct {
 	rule    *rule // nil if they are skipped
+	table   *cas.Limiter[string]
 	buckets []*snapshotBucket
 }
 
@@ -210,7 +227,8 @@ func (s *restoration) read(r io.Reader) error {
 
 // addRule finds the rule that gets the buckets after its line.
 func (s *restoration) addRule(id string) {
-	s.table = &savedTable{rule: s.rules[id]}
+	found := s.found[id]
+	s.table = &found
 	if s.table.rule == nil {
 		s.skipped = append(s.skipped, fmt.Sprintf("rule %q: the policy has no such rule in memory", id))
 		return
@@ -235,7 +253,7 @@ func (t *savedTable) add(b *snapshotBucket, most int) error {
 
 // restore gives the rule its buckets.
 func (t *savedTable) restore() error {
-	return t.rule.table.Restore(func(yield func(string, tb.State) bool) {
+	return t.table.Restore(func(yield func(string, tb.State) bool) {
 		for _, b := range t.buckets {
 			if !yield(string(b.Key), b.state(t.rule.ruleState)) {
 				return

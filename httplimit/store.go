@@ -56,8 +56,11 @@ func (c *call) prepare(e *entry) (charge tb.Charge, err error) {
 			return nil, err
 		}
 	}
-	if e.OnLimit == policy.Delay {
+	switch {
+	case e.OnLimit == policy.Delay:
 		c.letWait(e)
+	case e.Block > 0 && !e.price.inResponse:
+		e.charge.HoldOnRefusal(e.Block)
 	}
 	return charge, nil
 }

@@ -132,6 +132,7 @@ func (c *call) decide() outcome {
 	case !allowed:
 		for e := range c.enforced() {
 			if e.refused {
+				c.block(e)
 				c.count(e).refused.Add(1)
 				if e.control != nil {
 					e.control.Refused()
@@ -215,6 +216,9 @@ func (c *call) takeShadows(failed error) {
 		case e.decision.Allowed:
 			c.count(e).shadowGranted.Add(1)
 		default:
+			if e.fault == noFault {
+				c.block(e)
+			}
 			c.count(e).shadowRefused.Add(1)
 		}
 		c.runHook(c.l.hooks.Shadow, e, nil)

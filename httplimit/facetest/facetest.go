@@ -81,7 +81,11 @@ func Run(t *testing.T, f Face) {
 						r.Path = line
 					}
 				}
-				s.check(t, i, send(r))
+				a := send(r)
+				s.check(t, i, a)
+				if retry, err := strconv.Atoi(a.Header.Get("Retry-After")); err == nil && retry < c.retry {
+					t.Errorf("request %d: Retry-After is %d, want at least %d", i, retry, c.retry)
+				}
 			}
 		})
 	}
@@ -109,6 +113,7 @@ var cases = []struct {
 	policy    string
 	responses bool // costs are in responses
 	statuses  bool // namely by status
+	retry     int  // seconds: the least Retry-After
 	steps     []step
 }{
 	{
@@ -222,6 +227,37 @@ var cases = []struct {
 		policy: `{"name": "r", "limit_keys": [], "on_limit": "delay", "max_delay": "1h",
 			"algorithm_config": {"tokens_per_second": 100, "burst": 100, "fixed_cost": 60}}`,
 		steps: []step{{nil, 200, "40"}, {nil, 200, unchecked}}, // the second waits for 20 tokens
+	}, {
+		name: "a refusal blocks each key that lacks the cost", retry: 36000,
+		policy: `{"rules": [
+			{"name": "user", "limit_keys": ["header:x-user"], "block": "10h", "algorithm_config": {
+				"tokens_per_second": 0.001, "burst": 2}},
+			{"name": "tenant", "limit_keys": ["header:x-tenant"], "block": "20h", "algorithm_config": {
+				"tokens_per_second": 0.001, "burst": 3}}]}`,
+		steps: []step{
+			{[]string{"X-User: 1", "X-Tenant: 1"}, 200, "1"},
+			{[]string{"X-User: 1", "X-Tenant: 1"}, 200, "0"},
+			{[]string{"X-User: 1", "X-Tenant: 1"}, 429, "0"}, // does not block the tenant
+			{[]string{"X-User: 2", "X-Tenant: 1"}, 200, "0"},
+			{[]string{"X-User: 1", "X-Tenant: 2"}, 429, "0"},
+			{[]string{"X-User: 2", "X-Tenant: 1"}, 429, "0"},
+			{[]string{"X-User: 2", "X-Tenant: 2"}, 200, "0"},
+		},
+	}, {
+		name: "a shadow rule blocks nobody",
+		policy: `{"name": "r", "limit_keys": [], "block": "10h", "mode": "shadow", "algorithm_config": {
+			"tokens_per_second": 0.001, "burst": 1}}`,
+		steps: []step{{nil, 200, ""}, {nil, 200, ""}, {nil, 200, ""}},
+	}, {
+		name: "failures block", responses: true, statuses: true, retry: 36000,
+		policy: `{"name": "r", "limit_keys": ["header:x-user"], "block": "10h", "algorithm_config": {
+			"tokens_per_second": 0.001, "burst": 2, "cost_source": "response:status", "status_costs": {
+				"401": 1, "UNAUTHENTICATED": 1, "2xx": 0, "OK": 0}}}`,
+		steps: []step{
+			{[]string{"X-User: 1", Status + ": 401"}, 401, "1"}, {[]string{"X-User: 1"}, 200, "0"},
+			{[]string{"X-User: 1", Status + ": 401"}, 401, "0"}, {[]string{"X-User: 1"}, 429, "0"},
+			{[]string{"X-User: 1"}, 429, "0"}, {[]string{"X-User: 2"}, 200, "1"},
+		},
 	}, {
 		name: "a cost in the header of the response", responses: true,
 		policy: `{"name": "r", "limit_keys": [], "algorithm_config": {"tokens_per_second": 0.001,

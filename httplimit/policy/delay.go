@@ -2,6 +2,7 @@ package policy
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -21,7 +22,11 @@ const (
 // mostWaiting is the largest Policy.MaxWaiting.
 const mostWaiting = 1 << 20
 
-// unreadDelay is the MaxDelay of a rule whose max_delay could not be read, which is an error
+// leastBlock and mostBlock are the range of Rule.Block. Retry-After counts seconds, and a year is as
+// good as for ever.
+const leastBlock, mostBlock = time.Millisecond, 8760 * time.Hour
+
+// unreadDelay is the MaxDelay or Block of a rule whose own could not be read, which is an error
 // already.
 const unreadDelay time.Duration = math.MinInt64
 
@@ -57,6 +62,30 @@ func (r *Rule) checkDelay(path Path, errs *Problems) {
 		errs.Add(path.Field("max_delay"), "is missing, because on_limit is delay")
 	case r.MaxDelay < 0 && r.MaxDelay != unreadDelay:
 		errs.Add(path.Field("max_delay"), "must be > 0 (got %v)", r.MaxDelay)
+	}
+	path = path.Field("block")
+	switch {
+	case r.Block == 0 || r.Block == unreadDelay:
+	case r.Block < leastBlock || r.Block > mostBlock:
+		errs.Add(path, "must be 1ms to 8760h (got %v)", r.Block)
+	case r.OnLimit == Delay:
+		errs.Add(path, "must not be in a rule with on_limit delay, which lets clients come too fast")
+	case r.Adaptive != (Adaptive{}):
+		errs.Add(path, "must not be in a rule with adaptive, because a slow downstream would block "+
+			"clients")
+	}
+}
+
+// blocks warns of a rule with which a client blocks others.
+func (w *warner) blocks(s *RuleSet, r *Rule, path Path) {
+	switch {
+	case r.Block == 0 || !s.enforces(r):
+	case len(r.Keys) == 0:
+		w.Add(path, "is for all requests together, because limit_keys is []: one client that sends too "+
+			"many blocks all others")
+	case !slices.ContainsFunc(r.Keys, func(k string) bool { return !w.isInvented(k) }):
+		w.Add(path, "is for a key that the client chooses: a client that sends the value of another "+
+			"one blocks that one")
 	}
 }
 

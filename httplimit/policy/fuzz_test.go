@@ -13,7 +13,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add([]byte(jsonRules(`"evaluation": "first_match", "jwt": "unverified", "mode": "shadow"`,
 		jsonRule("a", `["jwt:sub", "query:q"]`, 1<<30,
-			`"on_missing": "shared", "match": {"header:x": 1},
+			`"on_missing": "shared", "block": "1h", "match": {"header:x": 1},
 			"except": [{"hosts": ["a"], "methods": ["GET"], "pathExact": "/a", "pathPrefix": "/b",
 				"ip:address": ["10.0.0.0/8"]}]`))))
 	f.Add([]byte(`{"policies": [{"id": "a", "spec": {"selector": {"hosts": ["a"]}, "rules": []}}]}`))

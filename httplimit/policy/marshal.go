@@ -103,6 +103,9 @@ func (r *Rule) members() members {
 	if r.MaxDelay != 0 {
 		m.add("max_delay", r.MaxDelay.String())
 	}
+	if r.Block != 0 {
+		m.add("block", r.Block.String())
+	}
 	return append(m, member{"algorithm_config", c})
 }
 

@@ -81,7 +81,12 @@ type Rule struct {
 	OnLimit OnLimit
 	// MaxDelay is the longest delay of a request if OnLimit is Delay. It must be above 0 then.
 	MaxDelay time.Duration
-	Limit    tb.Limit
+	// Block makes a refusal hold the bucket for that time, 1 ms to 8,760 hours, or 0: nothing is
+	// granted before, and then the bucket is empty. Requests that come meanwhile do not extend it. If
+	// the cost is in the response, a refusal blocks only if the costs of the responses that have ended
+	// would refuse the request without the estimates of others.
+	Block time.Duration
+	Limit tb.Limit
 	// Tiers give some requests another limit.
 	Tiers Tiers
 	// Adaptive makes the rate of Limit change.

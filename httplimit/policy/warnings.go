@@ -45,6 +45,7 @@ func (w *warner) set(s *RuleSet, path Path) {
 	for r, rulePath := range s.all(path) {
 		w.costs(r, rulePath.Field("algorithm_config"))
 		w.adaptive(s, r, rulePath)
+		w.blocks(s, r, rulePath.Field("block"))
 		if r.MaxDelay > 0 && r.OnLimit != Delay {
 			w.Add(rulePath.Field("max_delay"), "has no effect without on_limit delay")
 		}

@@ -47,6 +47,13 @@ func TestWarnings(t *testing.T) {
 			"algorithm_config.default_cost is above burst"},
 		{strings.Replace(free, `"limit_keys"`, `"max_delay": "1s", "limit_keys"`, 1),
 			"max_delay has no effect"},
+		{jsonRules("", fixed, jsonRule("r", `["header:x", "query:x"]`, 1, `"block": "1h"`)),
+			"rules[1].block is for a key that the client chooses"},
+		{jsonRules("", fixed, jsonRule("r", `["jwt:sub"]`, 1, `"block": "1h"`)), ""},
+		{strings.Replace(fixed, `"limit_keys"`, `"block": "1h", "limit_keys"`, 1),
+			"block is for all requests together"},
+		{jsonRules("", jsonRule("r", `["ip:address", "header:x"]`, 1, `"block": "1h"`),
+			jsonRule("s", `["ip:address"]`, 1, `"block": "1h"`)), ""},
 		// Costs in the response.
 		{reported(`"default_cost": 2`), ""},
 		{reported(`"min_cost": 1, "max_cost": 20, "default_cost": 9`), ""},

@@ -150,6 +150,8 @@ func decision(e httplimit.Explanation) string {
 		return "refused: has " + e.AmbiguousKey + " more than once (400)"
 	case e.Allowed && e.MaxDelay > 0:
 		return fmt.Sprintf("granted, %d left; an empty one delays by up to %v", e.Remaining, e.MaxDelay)
+	case e.Allowed && e.Block > 0:
+		return fmt.Sprintf("granted, %d left; an empty one blocks for %v", e.Remaining, e.Block)
 	case e.Allowed:
 		return fmt.Sprintf("granted, %d left", e.Remaining)
 	}

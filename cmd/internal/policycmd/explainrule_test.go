@@ -20,6 +20,8 @@ func TestExplainShowsWhatIsSpecialAboutARule(t *testing.T) {
 		{`{"name": "r", "limit_keys": [], "on_limit": "delay", "max_delay": "1s",
 			"algorithm_config": {"rps": 1, "burst": 2}}`,
 			nil, "granted, 1 left; an empty one delays by up to 1s\n"},
+		{`{"name": "r", "limit_keys": [], "block": "90m", "algorithm_config": {"rps": 1, "burst": 2}}`,
+			nil, "granted, 1 left; an empty one blocks for 1h30m0s\n"},
 		{`{"name": "r", "limit_keys": [], "algorithm_config": {"rps": 100, "burst": 20,
 			"adaptive": {"min": 50, "max": 4000, "target_p99": "200ms"}}}`,
 			nil, "  100/s, adapts from 50/s to 4000/s  "},

@@ -78,6 +78,12 @@ func jsonLine(second int, ip, method, host, uri, key string) string {
 func TestAPolicyByHand(t *testing.T) {
 	const config = `"algorithm_config": {"tokens_per_second": 0.001, "burst": 2}`
 	get := func(ip, key string) string { return jsonLine(0, ip, "GET", "h", "/v1/x?q=1", key) }
+	at := func(seconds ...int) (log string) {
+		for _, second := range seconds {
+			log += jsonLine(second, "1.1.1.1", "GET", "h", "/", "")
+		}
+		return log
+	}
 	for _, tt := range []struct{ name, policy, log, want string }{
 		{
 			"cost and tiers", `{"name": "a", "limit_keys": ["ip:address"], "algorithm_config":
@@ -98,6 +104,11 @@ func TestAPolicyByHand(t *testing.T) {
 			strings.Repeat(jsonLine(0, "1.1.1.1", "POST", "h", "//v1/%79", ""), 3) +
 				strings.Repeat(get("1.1.1.1", ""), 3) +
 				strings.Repeat(jsonLine(0, "1.1.1.1", "POST", "h", "/v2/", ""), 3), "8/1 a 2/1",
+		},
+		{ // at the end of its hold, a bucket is empty
+			"block", `{"name": "a", "limit_keys": ["ip:address"], "block": "1h", ` +
+				`"algorithm_config": {"tokens_per_second": 1, "burst": 2}}`,
+			at(0, 0, 0, 1800, 3599, 3600, 7199, 7202), "3/5 a 3/5",
 		},
 		{
 			"exceptions", `{"except": [{"pathExact": "/health"}, {"hosts": ["h"], "methods": ["PUT"]}],

@@ -1,0 +1,89 @@
+package httplimit
+
+import (
+	"strings"
+
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+// A rule that blocks holds its bucket by the charge that is refused: see prepare. If its costs are
+// in responses, a bucket may lack tokens only because of estimates, and then a refusal must not
+// block. So each key has a second bucket of the same limit, in ruleState.standing, from which only
+// costs that stand are taken, when the response has ended. A refusal asks it, and blocks both if it
+// lacks the cost, too. If the second bucket is lost, it is full, and refusals block nobody until
+// costs are settled again.
+
+// standingID is added to the id of a rule for the second buckets. No rule has such an id.
+const standingID = "::standing"
+
+// blocksLater reports whether the rule blocks and has its costs in responses.
+func (r *rule) blocksLater() bool { return r.Block > 0 && r.price.inResponse }
+
+// standingCharge returns a charge on e's second bucket.
+func (c *call) standingCharge(e *entry, cost float64) (tb.StoreCharge, error) {
+	charge, err := e.standing.limiters[e.tierIndex].Charge(strings.Clone(e.key), cost)
+	if err == nil && charge == nil {
+		err = nonsense(c.l.store, "no charge")
+	}
+	return charge, err
+}
+
+// lacksStanding reports whether e's rule blocks, and the costs that stand alone refuse the request.
+// charge is on the second bucket.
+func (c *call) lacksStanding(e *entry) (charge tb.StoreCharge, lacks bool, err error) {
+	if !e.blocksLater() || e.decision.Allowed || e.decision.RetryAfter == tb.Never {
+		return nil, false, nil
+	}
+	charge, err = c.standingCharge(e, e.cost)
+	if err != nil {
+		return nil, false, err
+	}
+	d, err := charge.Peek(c.now)
+	return charge, err == nil && !d.Allowed, err
+}
+
+// block holds both buckets of e, which has refused the request, if the costs that stand refuse it,
+// too. A store that fails holds nothing, and the refusal stays.
+func (c *call) block(e *entry) {
+	second, lacks, err := c.lacksStanding(e)
+	if lacks {
+		_, err = c.prepare(e)
+	}
+	for i, charge := range []tb.StoreCharge{e.charge, second} {
+		if !lacks || err != nil {
+			break
+		}
+		charge.HoldOnRefusal(e.Block)
+		var d tb.Decision
+		switch d, err = charge.Take(c.now); {
+		case err != nil:
+		case !makesSense(d):
+			err = nonsense(c.l.store, "%+v", d)
+		case d.Allowed: // tokens have come meanwhile
+			charge.Cancel()
+			return
+		case i == 0:
+			e.decision = d
+		}
+	}
+	if err != nil {
+		c.count(e).errors.Add(1)
+		c.runHook(c.l.hooks.Error, e, err)
+	}
+}
+
+// addStanding takes a cost that stands from e's second bucket, also into debt, but not more than a
+// full bucket has.
+func (c *call) addStanding(e *entry, cost float64) error {
+	if !e.blocksLater() || cost == 0 {
+		return nil
+	}
+	most := e.standing.limiters[e.tierIndex].Limit().Capacity
+	charge, err := c.standingCharge(e, min(cost, float64(most)))
+	if err != nil {
+		return err
+	}
+	charge.MayWait(tb.Never)
+	_, err = charge.Take(c.l.clock())
+	return err
+}
