@@ -202,7 +202,7 @@ func TestErrorsOfTheDirectiveHaveTheirPlace(t *testing.T) {
 		{limited("cost header:x hide\nkey none"), "cost hide has no effect without a cost of response"},
 		{rule("cost response:status 401 x"), `"x" is not a number, at Caddyfile:4`},
 		{limited("cost response:status 0xx 1\nkey none"), "cost 0xx must be a status such as 401"},
-		{limited("cost response:status\nkey none"), `rule "r": cost is missing, because cost is response`},
+		{limited("cost response:status\nkey none"), `rule "r": cost is missing, because cost is`},
 		{rule("match {\n}"), "at Caddyfile:5"},
 		{rule("match @lost"), "unrecognized matcher name: @lost, at Caddyfile:4"},
 		{rule("match /a /b"), "at Caddyfile:4"},

@@ -194,8 +194,8 @@ func (p *ruleParser) keys() error {
 	}
 	for _, arg := range args {
 		if read, err := placeholders(arg); read == nil && err == nil && !keyKinds.MatchString(arg) {
-			return p.Errf("key %s: want placeholders such as {client_ip}, header:<name>, query:<name>, cookie:<name>,"+
-				" or only none for one bucket for all requests", arg)
+			return p.Errf("key %s: want placeholders such as {client_ip}, header:<name>, query:<name>,"+
+				" cookie:<name>, or only none for one bucket for all requests", arg)
 		}
 		p.Keys = append(p.Keys, nativeKey(arg))
 	}

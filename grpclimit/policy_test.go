@@ -44,8 +44,8 @@ func TestSelectorsWithoutMeaning(t *testing.T) {
 		wantRejected(t, `{"policies": [{"id": "s", "spec": {"selector": {`+selector+`}, "rules": [`+
 			ruleOf("r", `"limit_keys": []`, "")+`]}}]}`, `set "s": `+want)
 	}
-	wantRejected(t, `{"except": [{"hosts": ["h"]}], "rules": [`+ruleOf("r", `"limit_keys": []`, "")+`]}`,
-		"policy: except[0].hosts has no meaning for a gRPC call")
+	wantRejected(t, `{"except": [{"hosts": ["h"]}], "rules": [`+
+		ruleOf("r", `"limit_keys": []`, "")+`]}`, "policy: except[0].hosts has no meaning")
 	wantRejected(t, ruleOf("r", `"limit_keys": [], "except": [{"methods": ["GET"]}]`, ""),
 		`rule "r": except[0].methods must have POST`)
 }

@@ -109,8 +109,8 @@ func finish(ctx context.Context, s *httplimit.Settlement) {
 }
 
 // readStatus reads the code of a call whose handler has returned. A client cannot cause Unavailable
-// or DeadlineExceeded, which mean that the server, or a server behind it, is overloaded or down: its
-// own deadline does not count.
+// or DeadlineExceeded, which mean that the server, or a server behind it, is overloaded or down:
+// its own deadline does not count.
 func readStatus(ctx context.Context, s *httplimit.Settlement, err error) {
 	if ctx.Err() != nil {
 		return

@@ -41,14 +41,14 @@ func TestOneConfiguredHeader(t *testing.T) {
 	}
 }
 
-// Forwarded has the same rules as X-Forwarded-For: what is left of an address that is not trusted, or
-// of an element without an address, is the client's.
+// Forwarded has the same rules as X-Forwarded-For: what is left of an address that is not trusted,
+// or of an element without an address, is the client's.
 func TestForwardedIsAList(t *testing.T) {
 	l := mustNew(t, jsonRules("", jsonRule("r", "[]", 1, "")), WithClientAddress(ClientAddress{
 		Trusted: prefixes(t, "10.0.0.0/8"), Header: "forwarded",
 	}))
 	for _, c := range []struct{ peer, forwarded, want string }{
-		{"10.0.0.1:1", `for=192.0.2.6, for="198.51.100.2:80";proto=https, for=10.0.0.2`, "198.51.100.2"},
+		{"10.0.0.1:1", `for=192.0.2.6, for="198.51.100.2:80";by=b, for=10.0.0.2`, "198.51.100.2"},
 		{"10.0.0.1:1", `for="[2001:db8::1]:443"`, "2001:db8::1"},
 		{"10.0.0.1:1", "for=192.0.2.6, for=_hidden, for=10.0.0.2", "10.0.0.2"},
 		{"10.0.0.1:1", "", "10.0.0.1"}, {"192.0.2.9:1", "for=198.51.100.2", "192.0.2.9"},

@@ -28,7 +28,8 @@ func TestExceptionsOfAPolicyAndOfARule(t *testing.T) {
 	for name, policy := range map[string]string{
 		"rule":   jsonRules("", jsonRule("r", `["ip:address"]`, 1, except)),
 		"policy": jsonRules(except, jsonRule("r", "[]", 1, "")),
-		"bundle": `{"policies": [{"id": "a", "spec": {"selector": {"methods": ["GET", "PUT"]}, "rules": [` +
+		"bundle": `{"policies": [{"id": "a", "spec": {"selector": {"methods": ["GET", "PUT"]},
+			"rules": [` +
 			jsonRule("r", `["ip:address/64,/48"]`, 1, "") + `]}}], ` + except + `}`,
 	} {
 		s := newSite(t, policy)
@@ -39,7 +40,8 @@ func TestExceptionsOfAPolicyAndOfARule(t *testing.T) {
 		}{
 			{"192.0.2.1", nil, true},
 			{"198.51.100.255", nil, false}, {"198.51.101.0", nil, true},
-			{"203.0.113.9", nil, false}, {"::ffff:203.0.113.9", nil, false}, {"64:ff9b::cb00:7109", nil, false},
+			{"203.0.113.9", nil, false}, {"::ffff:203.0.113.9", nil, false},
+			{"64:ff9b::cb00:7109", nil, false},
 			{"2001:db8:ffff::1", nil, false}, {"2001:db9::1", nil, true}, {"", nil, true},
 			{"192.0.2.1", []string{"X-Forwarded-For: 198.51.100.1", "Forwarded: for=198.51.100.1"}, true},
 			{"192.0.2.1", []string{"GET", "Host: status.test"}, false},
@@ -72,7 +74,8 @@ func TestTheNextRuleAppliesToAnException(t *testing.T) {
 	a, b := jsonRule("a", `["header:k"]`, 1, office), jsonRule("b", `["header:k"]`, 1, "")
 	twice := jsonRule("twice", `["header:k"]`, 1, `"match": {"header:x": 1}, `+office)
 	fallback := `"fallback_limit": ` + jsonRule("rest", "[]", 1, "")
-	once := []string{"K: k", "X: 1"}
+	once, below := []string{"K: k", "X: 1"}, `"selector": {"pathPrefix": "/v1/"}`
+	reject := jsonRule("a", `["header:k"]`, 1, `"on_missing": "reject", `+office)
 	for _, c := range []struct {
 		policy         string
 		lines          []string
@@ -87,12 +90,13 @@ func TestTheNextRuleAppliesToAnException(t *testing.T) {
 		{jsonRules(`"evaluation": "all_match"`, a, b), once, "a b", "b"},
 		{jsonRules(fallback, a), once, "a", "rest"},
 		{jsonRules(fallback, jsonRule("a", `["header:k"]`, 1, hidden+office)), once, "a rest", "rest"},
-		{jsonRules(`"selector": {"pathPrefix": "/v1/"}`, a, b), []string{"/v1/..%2fx", "K: k"}, "a!", "b!"},
-		{jsonRules(`"selector": {"pathPrefix": "/v1/"}`, a), []string{"/v1/..%2fx", "K: k"}, "a!", ""},
-		{jsonRules("", jsonRule("a", `["header:k"]`, 1, `"on_missing": "reject", `+office)), nil, "a!", ""},
+		{jsonRules(below, a, b), []string{"/v1/..%2fx", "K: k"}, "a!", "b!"},
+		{jsonRules(below, a), []string{"/v1/..%2fx", "K: k"}, "a!", ""},
+		{jsonRules("", reject), nil, "a!", ""},
 	} {
 		s := newSite(t, c.policy)
-		others, office := s.applied(by("198.51.100.1", c.lines...)), s.applied(by("192.0.2.9", c.lines...))
+		others := s.applied(by("198.51.100.1", c.lines...))
+		office := s.applied(by("192.0.2.9", c.lines...))
 		if others != c.others || office != c.office {
 			t.Errorf("%s\n%q: %q for others and %q for the office, want %q and %q", c.policy, c.lines,
 				others, office, c.others, c.office)
@@ -100,8 +104,8 @@ func TestTheNextRuleAppliesToAnException(t *testing.T) {
 	}
 }
 
-// An exception is in no count, settles nothing, and has the field of a cost that is hidden otherwise.
-// A change of the exceptions keeps the buckets.
+// An exception is in no count, settles nothing, and has the field of a cost that is hidden
+// otherwise. A change of the exceptions keeps the buckets.
 func TestExceptionsCountNowhere(t *testing.T) {
 	policy := func(network string) string {
 		const rule = `{"name": %q, "limit_keys": [], "mode": %q, "except": [{"ip:address": [%q]}],

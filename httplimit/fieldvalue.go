@@ -143,7 +143,7 @@ func queryValue(query, name string) (value string, repeated bool) {
 	return value, false
 }
 
-// cookieValue returns the first value of a cookie in the lines of Cookie, and whether there are more.
+// cookieValue returns the first value of a cookie in the lines of Cookie, and whether it has more.
 // Blanks around a name, quotes around a value and escaped bytes of a value make no difference,
 // because some servers read through them.
 func cookieValue(lines []string, name string) (value string, repeated bool) {

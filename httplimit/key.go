@@ -76,8 +76,8 @@ func (b *compilation) newSource(name string, path policy.Path) source {
 			return text, c.ambiguousClaims
 		}
 	case policy.IsOtherKey(name): // the policy has an error otherwise
-		b.errs.Add(path, "must be ip:address, header:<name>, query:<name>, cookie:<name>, jwt:<claim> or "+
-			"a key that the application adds (got %q)", name)
+		b.errs.Add(path, "must be ip:address, header:<name>, query:<name>, cookie:<name>, jwt:<claim> "+
+			"or a key that the application adds (got %q)", name)
 	}
 	return s
 }

@@ -39,7 +39,7 @@ func PerAddress(capacity int, refillPerSec float64, opts ...Option) *Limiter {
 
 // PerKey is PerAddress for each value of a function in place of each client address, such as the
 // name of the user. All requests for which the function returns "" share one bucket. The function
-// must be safe for concurrent use. The name of the rule is "per-key", and the name of its key "key".
+// must be safe for concurrent use. The name of the rule is "per-key", and its key is "key".
 func PerKey(
 	capacity int, refillPerSec float64, key func(*http.Request) string, opts ...Option,
 ) *Limiter {

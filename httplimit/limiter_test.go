@@ -43,7 +43,7 @@ func TestPerAddress(t *testing.T) {
 	}
 }
 
-// Each value has a bucket, and the empty one is a value, too. An option has no way past the function.
+// Each value has a bucket, and the empty one is a value, too. No option replaces the function.
 func TestPerKey(t *testing.T) {
 	user := func(r *http.Request) string { return r.URL.Query().Get("user") }
 	other := WithExtractor("key", func(r *http.Request) string { return r.URL.String() })

@@ -29,13 +29,15 @@ func TestFromFile(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		if _, err := FromFile(ctx, f, tenant); err == nil || !strings.Contains(err.Error(), "no such file") {
-			t.Errorf("no file: %v", err)
+		fails := func(want string) {
+			_, err := FromFile(ctx, f, tenant)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %s", err, want)
+			}
 		}
+		fails("no such file")
 		write(jsonRule("r", `["tenants"]`, 5, ""))
-		if _, err := FromFile(ctx, f, tenant); err == nil || !strings.Contains(err.Error(), "limit_keys[0]") {
-			t.Errorf("an unknown key: %v", err)
-		}
+		fails("limit_keys[0]")
 		write(jsonRule("r", `["tenant"]`, 5, ""))
 		l, err := FromFile(ctx, f, tenant)
 		if err != nil {

@@ -10,8 +10,8 @@ func TestParsePolicyForReportsAllErrorsAtOnce(t *testing.T) {
 	policy := jsonRules(`"typo": 1`, jsonRule("a", `["ip:port", "header:"]`, 1, ""),
 		jsonRule("a", `["nosuch", "jwt:sub"]`, 1, `"match": {"foo": 1},
 			"except": [{"ip:address": ["10.0.0.0/8", "localhost"]}]`))
-	const unknown = "must be ip:address, header:<name>, query:<name>, cookie:<name>, jwt:<claim> or a key " +
-		"that the application adds "
+	const unknown = "must be ip:address, header:<name>, query:<name>, cookie:<name>, jwt:<claim> " +
+		"or a key that the application adds "
 	const want = `httplimit: policy:
 typo is an unknown field
 rules[0].limit_keys[1] must be header:<name>, with a name of A-Z a-z 0-9 _ - (got "header:")

@@ -71,8 +71,8 @@ func TestCostReportedInTheResponse(t *testing.T) {
 	}
 }
 
-const statusCosts = `, "status_costs": {"200": 1, "2xx": 2, "418": 3, "3xx": 0.25, "1xx": 5, "5xx": 0,
-	"UNAUTHENTICATED": 7, "OK": 0}`
+const statusCosts = `, "status_costs": {"200": 1, "2xx": 2, "418": 3, "3xx": 0.25, "1xx": 5,
+	"5xx": 0, "UNAUTHENTICATED": 7, "OK": 0}`
 
 // The ways in which a handler can end its response, with the cost of each in bytes, by a
 // field that says 25, and by the status. The estimate is 10.
@@ -145,7 +145,7 @@ func TestResponsesThatSettle(t *testing.T) {
 
 // A client that leaves before the status, or breaks its body off, pays the estimate.
 func TestNoClientChoosesItsStatus(t *testing.T) {
-	fail := func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "gone", http.StatusBadGateway) }
+	fail := status(http.StatusBadGateway)
 	for name, c := range map[string]struct {
 		handler func(w http.ResponseWriter, r *http.Request, leave func())
 		cost    float64
@@ -155,7 +155,9 @@ func TestNoClientChoosesItsStatus(t *testing.T) {
 			leave()
 			fail(w, r)
 		}, 10},
-		"leaves a silent handler": {func(_ http.ResponseWriter, _ *http.Request, leave func()) { leave() }, 10},
+		"leaves a silent handler": {func(_ http.ResponseWriter, _ *http.Request, leave func()) {
+			leave()
+		}, 10},
 		"leaves after the status": {func(w http.ResponseWriter, r *http.Request, leave func()) {
 			fail(w, r)
 			leave()
@@ -179,20 +181,20 @@ func TestNoClientChoosesItsStatus(t *testing.T) {
 
 // A server that writes no http.ResponseWriter names the status, of which the first counts.
 func TestStatusOfAnotherServer(t *testing.T) {
+	reads := func(status string) func(*Settlement) {
+		return func(s *Settlement) { s.ReadStatus(status) }
+	}
 	for _, c := range []struct {
 		end  func(*Settlement)
 		cost float64
 	}{
-		{func(s *Settlement) { s.ReadStatus("418") }, 3}, {func(s *Settlement) { s.ReadStatus("299") }, 2},
-		{func(s *Settlement) { s.ReadStatus("404") }, 10}, {func(s *Settlement) { s.ReadStatus("OK") }, 0},
-		{func(s *Settlement) { s.ReadStatus("UNAUTHENTICATED") }, 7},
-		{func(s *Settlement) { s.ReadStatus("UNAVAILABLE") }, 10},
-		{func(s *Settlement) { s.ReadStatus("") }, 10}, {func(*Settlement) {}, 10},
+		{reads("418"), 3}, {reads("299"), 2}, {reads("404"), 10}, {reads("OK"), 0}, {reads(""), 10},
+		{reads("UNAUTHENTICATED"), 7}, {reads("UNAVAILABLE"), 10}, {func(*Settlement) {}, 10},
 		{func(s *Settlement) { s.ReadStatus("418"); s.ReadStatus("200") }, 3},
 		{func(s *Settlement) { s.ReadStatus("418"); s.Cancel() }, 0},
 		{func(s *Settlement) { s.ReadStatus("418"); s.Abandon() }, 3},
 		{func(s *Settlement) { s.Abandon(); s.ReadStatus("418") }, 10},
-		{func(s *Settlement) { s.Writer(httptest.NewRecorder()) }, 10}, // nobody has answered yet
+		{func(s *Settlement) { s.Writer(httptest.NewRecorder()) }, 10}, // no answer yet
 	} {
 		s := newSite(t, reporting("response:status", statusCosts))
 		_, settlement, _ := s.Take(nil, request())

@@ -52,7 +52,8 @@ func TestSelectorPicksPaths(t *testing.T) {
 		{Selector{PathExact: "/v1/x;b"}, "/v1;a/x;b", true},
 	} {
 		s := &set{Selector: normalized(c.selector, false)}
-		if got, _ := picks(&s.Selector, &http.Request{URL: &url.URL{Path: c.path}}, false); got != c.want {
+		r := &http.Request{URL: &url.URL{Path: c.path}}
+		if got, _ := picks(&s.Selector, r, false); got != c.want {
 			t.Errorf("%+v picks %q: %v", c.selector, c.path, got)
 		}
 	}

@@ -58,8 +58,8 @@ type Rule struct {
 	// Name is printable ASCII, and unique in its set.
 	Name string
 	// Keys are the parts of a bucket's key: "ip:address", "header:<name>", "query:<name>",
-	// "cookie:<name>", "jwt:<claim>" or a key registered by httplimit.WithExtractor. With several keys, each
-	// combination of values has a bucket. Without keys, all requests share one bucket.
+	// "cookie:<name>", "jwt:<claim>" or a key registered by httplimit.WithExtractor. With several
+	// keys, each combination of values has a bucket. Without keys, all requests share one bucket.
 	//
 	// "ip:address/64,/56,/48" gives each IPv6 /64 a bucket, and also its parent networks: the /56
 	// and the /48. Each has four times the limit of the network before it. A request takes its cost

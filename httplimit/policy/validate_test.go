@@ -9,7 +9,8 @@ import (
 func TestEveryErrorHasItsPath(t *testing.T) {
 	ok := jsonRule("ok", "[]", 1, "")
 	const wantSource = `algorithm_config.cost_source must be fixed, header:<name>, query:<name>, ` +
-		`response:header:<name>, response:bytes, response:status or response:usage, with a name of A-Z a-z 0-9 _ - `
+		`response:header:<name>, response:bytes, response:status or response:usage, ` +
+		`with a name of A-Z a-z 0-9 _ - `
 	bad := func(config string) string { return oneRule("[]", config) }
 	for _, c := range []struct{ policy, want string }{
 		{bad(`"rps": 10, "burst": 5`),
@@ -79,7 +80,8 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 			"algorithm_config.status_costs is missing, because cost_source is response:status"},
 		{
 			bad(`"rps": 1, "burst": 1, "cost_source": "response:status", "max_cost": 1,
-				"status_costs": {"401": 0, "2xx": 1e17, "OK": 0.5, "Ok": 1, "500": -1, "4xx": "1", "3xx": 1e18}`),
+				"status_costs": {"401": 0, "2xx": 1e17, "OK": 0.5, "Ok": 1, "500": -1, "4xx": "1",
+				"3xx": 1e18}`),
 			"algorithm_config.status_costs.500 must be >= 0 (got -1)\n" +
 				"algorithm_config.status_costs.4xx must be a number (got a string)\n" +
 				"algorithm_config.cost_source has no min_cost and no max_cost if it is response:status\n" +

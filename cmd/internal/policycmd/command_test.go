@@ -55,9 +55,11 @@ bad.json: error: rules[1].algorithm_config.burst must be a whole number of token
 bad.json: error: rules[1].typo is an unknown field
 bad.json: error: rules[1].name must be unique (got "a" again)
 bad.json: error: rules[1].limit_keys[0] must be ip:address, ` +
-		`header:<name>, query:<name>, cookie:<name>, jwt:<claim> or a key that the application adds (got "user")
+		`header:<name>, query:<name>, cookie:<name>, jwt:<claim> ` +
+		`or a key that the application adds (got "user")
 key.json: error: limit_keys[0] must be ip:address, ` +
-		`header:<name>, query:<name>, cookie:<name>, jwt:<claim> or a key that the application adds (got "user")
+		`header:<name>, query:<name>, cookie:<name>, jwt:<claim> ` +
+		`or a key that the application adds (got "user")
 broken.json: error: must be an object (got an array)
 -: warning: rules[3].algorithm_config.cost_source ` +
 		`lets clients choose how many tokens a request takes: set both min_cost and max_cost

@@ -12,7 +12,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
-// newReloader returns what logs and counts the policies of a proxy, which have this name in the log.
+// newReloader returns what logs and counts the policies of a proxy, whose file has this name.
 func newReloader(p *Proxy, name string) *daemon.Reloader {
 	return &daemon.Reloader{
 		What: "policy", Log: p.Log.With("file", name), Count: p.Metrics.Reload,
@@ -31,8 +31,8 @@ func (p *Proxy) reloaded(r *daemon.Reloader, x httplimit.Reload) {
 	})
 }
 
-// warnings returns the warnings of a policy, and one for each of its fields that the proxy drops. The
-// live page has the last ones.
+// warnings returns the warnings of a policy, and one for each of its fields that the proxy drops.
+// The live page has the last ones.
 func (p *Proxy) warnings(policy *httplimit.Policy) []string {
 	all := policy.Warnings()
 	for i := range policy.Sets {

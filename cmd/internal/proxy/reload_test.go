@@ -60,8 +60,10 @@ func TestReload(t *testing.T) {
 		}
 	}
 	metrics := scrape(t, p)
-	for _, want := range []string{"tb_policy_last_reload_successful 1", "tb_upstream_header_seconds_count 2",
-		`tb_policy_reloads_total{outcome="rejected"} 1`} {
+	for _, want := range []string{
+		"tb_policy_last_reload_successful 1", "tb_upstream_header_seconds_count 2",
+		`tb_policy_reloads_total{outcome="rejected"} 1`,
+	} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("no %s in\n%s", want, metrics)
 		}
