@@ -91,7 +91,7 @@ func (s *Selector) check(path Path, errs *Problems) {
 func checkExceptions(all []Exception, path Path, errs *Problems) {
 	for i := range all {
 		e := &all[i]
-		if e.Selector.isEmpty() && len(e.Networks) == 0 {
+		if e.isEmpty() && len(e.Networks) == 0 {
 			errs.Add(path.Index(i), "must not be empty, because every request would be an exception")
 		}
 		e.check(path.Index(i), errs)
