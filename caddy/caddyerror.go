@@ -16,7 +16,7 @@ var optionNames = map[string]string{
 	"cost_source": "cost", "fixed_cost": "cost", "default_cost": "cost default",
 	"min_cost": "cost min", "max_cost": "cost max", "hide_cost_header": "cost hide",
 	"status_costs": "cost",
-	"Reason": "reason_field",
+	"Reason":       "reason_field",
 }
 
 // inWords replaces words of a policy in JSON.

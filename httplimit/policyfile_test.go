@@ -26,6 +26,7 @@ func TestFromFile(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(3 * textfile.PollInterval)
+			synctest.Wait()
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
