@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"syscall"
 )
 
 // maxSize bounds a file that Read returns, in bytes.
@@ -15,8 +14,7 @@ const maxSize = 16 << 20
 
 // Open opens a regular file to read it. Other files may block or have no end.
 func Open(name string) (*os.File, error) {
-	// Without O_NONBLOCK a named pipe cannot be opened before it has a writer.
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := os.OpenFile(name, os.O_RDONLY|nonblock, 0)
 	if err != nil {
 		return nil, err
 	}
