@@ -109,7 +109,7 @@ func (s *ruleState) copyBuckets(old *ruleState) error {
 	for name, i := range old.tiers {
 		indexes[i] = s.tiers[name]
 	}
-	return errors.Join(s.buckets.copy(old.buckets, indexes), s.standing.copy(old.standing, indexes))
+	return errors.Join(s.copy(old.buckets, indexes), s.standing.copy(old.standing, indexes))
 }
 
 // copy is copyBuckets for one of the tables. indexes has the new index of each tier.

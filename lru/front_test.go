@@ -39,7 +39,6 @@ func TestRecentIsAHint(t *testing.T) {
 			t.Errorf("%q: the front has %p, want %p", key, v, next)
 		}
 		dead := weak.Make(next)
-		old, next = nil, nil
 		c.use("b") // evicts key
 		if v, _ := c.Recent(key); v != nil {
 			t.Errorf("%q was evicted, and Recent returns %p", key, v)

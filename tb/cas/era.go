@@ -23,7 +23,8 @@ func (m *layout) change(l tb.Limit, t, owed uint64) *layout {
 	n.end, n.begin = m.end, t
 	n.owner = m.owner + 1<<tierBits
 	n.supply.from = t - min(t, m.carried(&n, t))
-	n.eras = append(m.eras, m.ended(t)) // in place: m has the same list without the last era
+	n.eras = m.eras
+	n.eras = append(n.eras, m.ended(t)) // in place: m has the same list without the last era
 	for len(n.eras) > keptEras && n.fills(n.eras[0], owed) {
 		n.eras = n.eras[1:]
 	}

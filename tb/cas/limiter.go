@@ -162,7 +162,7 @@ func (l *Limiter[K]) allowSlow(
 	c *cell, hash, t uint64, key K, cost float64,
 ) (tb.Decision, error) {
 	p, want := l.placeOf(key), request{tokens: cost}
-	if c != nil { // it may have ended
+	if c != nil && isSealed(c.word.Load()) { // it may have ended
 		c = p.load()
 	}
 	var o result
