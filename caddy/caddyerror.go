@@ -52,7 +52,8 @@ func (p *parser) explain(err error) error {
 		name, _, _ = strings.Cut(name, "[")
 		name = strings.TrimSuffix(name, ":")
 		name = cmp.Or(optionNames[name], name)
-		for field, option := range map[string]string{"except[": "except", "status_costs.": "cost"} {
+		for field, option := range map[string]string{"except[": "except", "status_costs.": "cost",
+			"priority.": "priority"} {
 			if strings.Contains(path, field) && name != option {
 				name = option + " " + name
 			}

@@ -55,6 +55,7 @@ func TestTheDirectiveIsThePolicy(t *testing.T) {
 			key none
 			rate 1/s
 			burst 3
+			priority {http.request.header.X-Class} crawler 0.5 * 0.2
 			cost response:status 401 1 2xx 0 default 0.5
 		}
 		max_waiting 5
@@ -123,7 +124,8 @@ func TestTheDirectiveIsThePolicy(t *testing.T) {
 				}
 			}]}},
 			{"id": "fourth", "spec": {"rules": [{
-				"name": "fourth", "limit_keys": [], "algorithm_config": {
+				"name": "fourth", "limit_keys": [],
+				"priority": {"by": "header:x-class", "keep": {"crawler": 0.5, "*": 0.2}}, "algorithm_config": {
 					"tokens_per_second": 1, "burst": 3, "cost_source": "response:status",
 					"default_cost": 0.5, "status_costs": {"401": 1, "2xx": 0}
 				}
@@ -194,6 +196,9 @@ func TestErrorsOfTheDirectiveHaveTheirPlace(t *testing.T) {
 		{limited("delay long\nkey none"), `delay is "long", want a time such as 20ms, at Caddyfile:6`},
 		{limited("block 500h\ndelay 1s\nkey none"),
 			`rule "r": block must not be in a rule with delay, which lets clients come too fast, at`},
+		{rule("priority header:x a"), "at Caddyfile:4"},
+		{rule("priority header:x a half"), `"half" is not a number, at Caddyfile:4`},
+		{limited("priority header:x a 1\nkey none"), `rule "r": priority a must be 0 or more, and below 1`},
 		{rule("cost 1 2"), "at Caddyfile:4"},
 		{rule("cost header:x most 2"), `unknown option "most" of cost, at Caddyfile:4`},
 		{rule("cost header:x max"), "at Caddyfile:4"},

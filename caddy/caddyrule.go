@@ -126,6 +126,8 @@ func (p *ruleParser) line() error {
 		return duration(p.Dispenser, &p.MaxDelay)
 	case "block":
 		return duration(p.Dispenser, &p.Block)
+	case "priority":
+		return p.priority()
 	case "shadow":
 		return flag(p.Dispenser, &p.Shadow)
 	default:
@@ -226,6 +228,23 @@ func nativeKey(text string) string {
 		return "cookie:" + cookie
 	}
 	return text
+}
+
+// priority reads the key that has the class, and pairs of a class and its share.
+func (p *ruleParser) priority() error {
+	args := p.RemainingArgs()
+	if len(args)%2 == 0 {
+		return p.ArgErr()
+	}
+	p.Priority = policy.Priority{By: nativeKey(args[0]), Keep: map[string]float64{}}
+	for pair := range slices.Chunk(args[1:], 2) {
+		share, err := strconv.ParseFloat(pair[1], 64)
+		if err != nil {
+			return p.Errf("%q is not a number", pair[1])
+		}
+		p.Priority.Keep[pair[0]] = share
+	}
+	return nil
 }
 
 // networks reads the prefixes of IPv6 networks.

@@ -60,7 +60,7 @@ func checkSelector(path string, s *httplimit.Selector) (errs []error) {
 // foreignSources returns the sources of a rule that no gRPC call has.
 func foreignSources(r *httplimit.Rule) []string {
 	sources := append(slices.Clone(r.Keys), slices.Sorted(maps.Keys(r.Match))...)
-	sources = append(sources, r.Tiers.By, r.Cost.Source)
+	sources = append(sources, r.Tiers.By, r.Priority.By, r.Cost.Source)
 	return slices.DeleteFunc(sources, func(source string) bool {
 		return !strings.HasPrefix(source, "query:") && !strings.EqualFold(source, "header:host") &&
 			(!strings.HasPrefix(source, "response:") || source == "response:status")

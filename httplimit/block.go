@@ -10,8 +10,8 @@ import (
 // in responses, a bucket may lack tokens only because of estimates, and then a refusal must not
 // block. So each key has a second bucket of the same limit, in ruleState.standing, from which only
 // costs that stand are taken, when the response has ended. A refusal asks it, and blocks both if it
-// lacks the cost, too. If the second bucket is lost, it is full, and refusals block nobody until
-// costs are settled again.
+// lacks the cost, too. If the second bucket is lost, it is full, and refusals do not block
+// until costs are settled again.
 
 // standingID is added to the id of a rule for the second buckets. No rule has such an id.
 const standingID = "::standing"

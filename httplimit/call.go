@@ -50,8 +50,9 @@ type perRequest struct {
 type entry struct {
 	*rule
 	cost      float64
-	key       string // a view of call.keys
-	fault     fault  // why the request is refused whatever the bucket holds
+	keeps     float64 // the tokens that must be left
+	key       string  // a view of call.keys
+	fault     fault   // why the request is refused whatever the bucket holds
 	faultyKey string
 	refused   bool
 	decision  tb.Decision

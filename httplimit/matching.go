@@ -129,6 +129,9 @@ func (c *call) pushEntry(r *rule) bool {
 			c.setFault(e, isRepeated, r.tiers.by.name)
 		}
 	}
+	if r.classes != nil {
+		c.keep(e)
+	}
 	e.cost = r.price.cost(c)
 	start, inMemory := len(c.keys), r.table != nil
 	for i := range r.sources {

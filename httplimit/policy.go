@@ -24,6 +24,8 @@ type (
 	Cost = policy.Cost
 	// Tiers give some requests of a rule another limit: see policy.Tiers.
 	Tiers = policy.Tiers
+	// Priority lets classes of requests take only a part of a bucket: see policy.Priority.
+	Priority = policy.Priority
 	// Adaptive makes the rate of a rule follow what the downstream answers: see policy.Adaptive.
 	Adaptive = policy.Adaptive
 	// OnMissing says what a rule does with a request that lacks a key: see policy.OnMissing.

@@ -63,6 +63,7 @@ type rule struct {
 	ruleText
 	*ruleState
 	control  *control // nil if the rate is fixed
+	classes  *classes // nil if there are none
 	tiers    *tiers   // nil if there are none
 	tierName string   // if this is the rule with the limit of a tier
 
@@ -163,10 +164,11 @@ func (b *compilation) newRules(s *policy.RuleSet, r *policy.Rule, path policy.Pa
 		b.errs.Add(path.Field("algorithm_config").Field("cost_source"),
 			"needs the option WithUsage, which this program does not set (got %q)", r.Cost.Source)
 	}
+	classes := b.newClasses(&r.Priority, path.Field("priority"))
 	for i, level := range r.Levels() {
 		c := &rule{
 			Rule: level, base: r.Name, isParent: i > 0, price: newPricing(r.Cost),
-			sources: slices.Clone(sources), conditions: conditions, except: except,
+			sources: slices.Clone(sources), conditions: conditions, except: except, classes: classes,
 		}
 		c.set, c.id = s.Name, ruleID(s.Name, c.Name, r.Keys)
 		c.Shadow = r.Shadow || s.Shadow

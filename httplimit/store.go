@@ -56,6 +56,9 @@ func (c *call) prepare(e *entry) (charge tb.Charge, err error) {
 			return nil, err
 		}
 	}
+	if e.keeps > 0 {
+		e.charge.Keep(e.keeps)
+	}
 	switch {
 	case e.OnLimit == policy.Delay:
 		c.letWait(e)

@@ -32,12 +32,7 @@ func (b *compilation) addTiers(r *rule, path policy.Path) {
 			t.ruleText = newRuleText(r.label, &t.Rule)
 		}
 		limitPath := path.Field("algorithm_config").Field("tiers").Field("limits").Field(name)
-		if _, must := r.tiers.by.matcher(name); must != "" && name != "" {
-			b.errs.Add(limitPath, "%s", must)
-		}
-		if normalize := r.tiers.by.normalize; normalize != nil && normalize(name) != "" {
-			name = normalize(name)
-		}
+		name = r.tiers.by.checkName(name, limitPath, b)
 		if other := r.tiers.rules[name]; other != nil {
 			b.errs.Add(limitPath, "must not have the same values as the tier %q", other.tierName)
 		}

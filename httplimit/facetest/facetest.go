@@ -244,7 +244,19 @@ var cases = []struct {
 			{[]string{"X-User: 2", "X-Tenant: 2"}, 200, "0"},
 		},
 	}, {
-		name: "a shadow rule blocks nobody",
+		name: "classes leave a share of the bucket",
+		policy: `{"name": "r", "limit_keys": [], "priority": {"by": "header:x-class", "keep": {
+			"crawler": 0.6, "user": 0.2, "admin": 0}}, "algorithm_config": {
+				"tokens_per_second": 0.001, "burst": 5}}`,
+		steps: []step{
+			{[]string{"X-Class: crawler"}, 200, "1"}, {nil, 200, "0"}, // as the last of the named ones
+			{[]string{"X-Class: crawler"}, 429, "0"}, {[]string{"X-Class: other"}, 429, "0"},
+			{[]string{"X-Class: user"}, 200, "1"}, {[]string{"X-Class: user", "X-Class: admin"}, 400, ""},
+			{[]string{"X-Class: user"}, 200, "0"}, {[]string{"X-Class: user"}, 429, "0"},
+			{[]string{"X-Class: admin"}, 200, "0"}, {[]string{"X-Class: admin"}, 429, "0"},
+		},
+	}, {
+		name: "a shadow rule does not block",
 		policy: `{"name": "r", "limit_keys": [], "block": "10h", "mode": "shadow", "algorithm_config": {
 			"tokens_per_second": 0.001, "burst": 1}}`,
 		steps: []step{{nil, 200, ""}, {nil, 200, ""}, {nil, 200, ""}},

@@ -106,6 +106,9 @@ func (r *Rule) members() members {
 	if r.Block != 0 {
 		m.add("block", r.Block.String())
 	}
+	if p := &r.Priority; p.By != "" || len(p.Keep) > 0 {
+		m.add("priority", members{{"by", p.By}, {"keep", p.Keep}})
+	}
 	return append(m, member{"algorithm_config", c})
 }
 

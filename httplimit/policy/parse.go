@@ -143,6 +143,7 @@ func (o *object) rule(name string) Rule {
 	r.OnLimit = OnLimit(o.choice("on_limit", actions...))
 	r.MaxDelay = o.duration("max_delay")
 	r.Block = o.duration("block")
+	r.Priority = o.priority()
 	o.choice("algorithm", "token_bucket")
 	o.require("algorithm_config")
 	o.object("algorithm_config", func(c *object) {

@@ -86,7 +86,9 @@ type Rule struct {
 	// the cost is in the response, a refusal blocks only if the costs of the responses that have ended
 	// would refuse the request without the estimates of others.
 	Block time.Duration
-	Limit tb.Limit
+	// Priority lets classes of requests take only a part of a bucket.
+	Priority Priority
+	Limit    tb.Limit
 	// Tiers give some requests another limit.
 	Tiers Tiers
 	// Adaptive makes the rate of Limit change.

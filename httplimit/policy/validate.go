@@ -140,6 +140,7 @@ func (r *Rule) check(path Path, errs *Problems) {
 	r.Cost.check(path.Field("algorithm_config"), errs)
 	r.checkParents(path, errs)
 	r.checkDelay(path, errs)
+	r.checkPriority(path, errs)
 	r.checkTiers(path, errs)
 	r.checkAdaptive(path, errs)
 }

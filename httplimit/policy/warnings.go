@@ -46,6 +46,7 @@ func (w *warner) set(s *RuleSet, path Path) {
 		w.costs(r, rulePath.Field("algorithm_config"))
 		w.adaptive(s, r, rulePath)
 		w.blocks(s, r, rulePath.Field("block"))
+		w.priority(s, r, rulePath.Field("priority"))
 		if r.MaxDelay > 0 && r.OnLimit != Delay {
 			w.Add(rulePath.Field("max_delay"), "has no effect without on_limit delay")
 		}

@@ -37,7 +37,7 @@ func (p *Proxy) warnings(policy *httplimit.Policy) []string {
 	all := policy.Warnings()
 	for i := range policy.Sets {
 		for r := range policy.Sets[i].All() {
-			keys := append(slices.Sorted(maps.Keys(r.Match)), r.Tiers.By, r.Cost.Source)
+			keys := append(slices.Sorted(maps.Keys(r.Match)), r.Tiers.By, r.Priority.By, r.Cost.Source)
 			for _, key := range slices.Concat(r.Keys, keys) {
 				name, isField := strings.CutPrefix(key, "header:")
 				if isField && strings.Contains(name, "_") && !p.Underscores {

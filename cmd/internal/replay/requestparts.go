@@ -70,7 +70,7 @@ func newParts(p *policy.Policy) (parts []*part, fields []string) {
 	}
 	for _, s := range p.Sets {
 		for r := range s.All() {
-			keys := append(slices.Clone(r.Keys), r.Cost.Source, r.Tiers.By)
+			keys := append(slices.Clone(r.Keys), r.Cost.Source, r.Tiers.By, r.Priority.By)
 			for key := range r.Match {
 				keys = append(keys, key)
 			}
