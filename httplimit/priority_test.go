@@ -47,7 +47,7 @@ func TestPriority(t *testing.T) {
 	}
 	for keep, want := range map[string]string{
 		`{"h": 0.5, "H": 0.1}`: "priority.keep.h must not have the same values as another class",
-		`{"a b": 0.5}`:         "priority.keep.a b must be a host name",
+		`{"a b": 0.5}`:         `priority.keep["a b"] must be a host name`,
 	} {
 		_, err := New(mustParse(t, `{"name": "r", "limit_keys": [], "priority": {"by": "header:host",
 			"keep": `+keep+`}, "algorithm_config": {"rps": 1, "burst": 4}}`))
