@@ -198,7 +198,7 @@ func TestErrorsOfTheDirectiveHaveTheirPlace(t *testing.T) {
 			`rule "r": block must not be in a rule with delay, which lets clients come too fast, at`},
 		{rule("priority header:x a"), "at Caddyfile:4"},
 		{rule("priority header:x a half"), `"half" is not a number, at Caddyfile:4`},
-		{limited("priority header:x a 1\nkey none"), `rule "r": priority a must be 0 or more, and below 1`},
+		{limited("priority header:x a 1\nkey none"), `rule "r": priority a must be 0 or more, and below`},
 		{rule("cost 1 2"), "at Caddyfile:4"},
 		{rule("cost header:x most 2"), `unknown option "most" of cost, at Caddyfile:4`},
 		{rule("cost header:x max"), "at Caddyfile:4"},

@@ -22,6 +22,7 @@ func TestSourcesWithoutMeaning(t *testing.T) {
 	for want, policy := range map[string]string{
 		"query:id":          ruleOf("r", `"limit_keys": ["query:id"]`, ""),
 		"query:x":           ruleOf("r", all+`, "match": {"query:x": "1"}`, ""),
+		"query:class":       ruleOf("r", all+`, "priority": {"by": "query:class", "keep": {"*": 0}}`, ""),
 		"header:Host":       ruleOf("r", `"limit_keys": ["header:Host"]`, ""),
 		"query:n":           ruleOf("r", all, `, "cost_source": "query:n"`),
 		"response:bytes":    ruleOf("r", all, `, "cost_source": "response:bytes"`),

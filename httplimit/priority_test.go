@@ -26,7 +26,8 @@ func TestPriority(t *testing.T) {
 			"status_costs": {"2xx": 2}} %s`, []string{"Class: a"}, 14},
 	} {
 		s := newSite(t, `{"name": "r", "limit_keys": [], "algorithm_config": {"rps": 1, `+
-			sprintf(c.rule, `, "priority": {"by": "header:class", "keep": {"a": 0.1, "admin": 0, "*": 0.2}}}`))
+			sprintf(c.rule, `, "priority": {"by": "header:class", "keep": {
+				"a": 0.1, "admin": 0, "*": 0.2}}}`))
 		if left := s.Explain(request(c.fields...))[0].Remaining; c.left > 20 && left != c.left-1 {
 			t.Errorf("%s: %d remain after one request, want %d", c.name, left, c.left-1)
 		}
@@ -37,7 +38,8 @@ func TestPriority(t *testing.T) {
 		}
 	}
 	// The classes of a shadow rule refuse nothing, and two spellings of a host are one class.
-	s := newSite(t, `{"name": "r", "limit_keys": [], "mode": "shadow", "priority": {"by": "header:class",
+	s := newSite(t, `{"name": "r", "limit_keys": [], "mode": "shadow",
+		"priority": {"by": "header:class",
 		"keep": {"a": 0.5, "b": 0}}, "algorithm_config": {"rps": 1, "burst": 4}}`)
 	for range 3 {
 		s.get("Class: a", "Class: b")

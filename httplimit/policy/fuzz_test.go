@@ -21,7 +21,8 @@ func FuzzParse(f *testing.F) {
 		`"rps": 1e-9, "burst": 1, "cost_source": "header:w", "min_cost": 1e16`)))
 	f.Add([]byte(oneRule("[]", `"rps": 1, "burst": 1, "cost_source": "response:status",
 		"status_costs": {"401": 1, "2xx": 0, "OK": 1e-40}`)))
-	f.Add([]byte(jsonRule("r", "[]", 9, `"priority": {"by": "header:x", "keep": {"a": 0.5, "*": 0}}`)))
+	f.Add([]byte(jsonRule("r", "[]", 9,
+		`"priority": {"by": "header:x", "keep": {"a": 0.5, "*": 0}}`)))
 	f.Add([]byte(`{"rules": [{"rules": 1e9999}, null]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p, err := Parse(data)
