@@ -51,6 +51,9 @@ func (c ClientAddress) finder() (f addressFinder, err error) {
 	if f.header == "" {
 		f.header = "X-Forwarded-For"
 	}
+	if !fieldName.MatchString(f.header) {
+		return f, fmt.Errorf("client address: Header is %q, want A-Z a-z 0-9 _ -", c.Header)
+	}
 	if f.Rules, err = clientaddr.New(c.Trusted, c.IPv4Bits, c.IPv6Bits); err != nil {
 		return f, fmt.Errorf("client address: %w", err)
 	}

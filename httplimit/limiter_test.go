@@ -79,7 +79,7 @@ func TestPoliciesBuiltInGoAreChecked(t *testing.T) {
 		}},
 	}}
 	_, err := New(p, WithClientAddress(ClientAddress{IPv6Bits: 129}),
-		WithLimiterOptions(tb.WithMaxKeys(0)))
+		WithLimiterOptions(tb.WithMaxKeys(0)), WithClientAddress(ClientAddress{Header: "a b"}))
 	for _, want := range []string{
 		`policies[0].spec.rules[0].on_missing is 9`,
 		`policies[0].spec.rules[0].limit is not valid: ratelimit: Capacity is 0, want 1 to 1073741824`,
@@ -90,6 +90,7 @@ func TestPoliciesBuiltInGoAreChecked(t *testing.T) {
 		`policies[1].spec.fallback_limit.limit_keys[0] must be ip:address, header:<name>, ` +
 			`query:<name>, cookie:<name>, jwt:<claim> or a key that the application adds (got "ip:asn")`,
 		`client address: IPv4 and IPv6 bits are 32 and 129, want 1 to 32 and 1 to 128`,
+		`client address: Header is "a b", want A-Z a-z 0-9 _ -`,
 		`ratelimit: WithMaxKeys is 0`,
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -34,7 +34,7 @@ func TestUsageErrors(t *testing.T) {
 		{"--redis-timeout=1us", "at least 1ms"},
 		{"--tls-cert=x", "both or neither"},
 		{"--tls-key=x", "both or neither"},
-		{"--client-address-header=Forwarded", "--client-address-header"},
+		{"--client-address-header=a b", "--client-address-header"},
 		{"--reason-field=a b", "--reason-field"},
 	} {
 		var stdout, stderr bytes.Buffer
