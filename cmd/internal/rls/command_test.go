@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
 )
 
@@ -110,11 +111,11 @@ func TestListen(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	for _, flags := range [][]string{nil, {"--listen=unix://" + socket}, {"--listen=unix:" + socket}} {
 		if flags != nil {
-			l, err := listen("unix:" + socket)
+			l, err := daemon.Listen("unix:" + socket)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := listen("unix:" + socket); err == nil {
+			if _, err := daemon.Listen("unix:" + socket); err == nil {
 				t.Error("two listeners of one socket")
 			}
 			l.(interface{ SetUnlinkOnClose(bool) }).SetUnlinkOnClose(false)

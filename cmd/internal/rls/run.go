@@ -79,7 +79,7 @@ func (r *runner) dial(context.Context) (err error) {
 
 // listen opens the ports before a server starts, so that a port in use is an error at once.
 func (r *runner) listen(context.Context) (err error) {
-	if r.listener, err = listen(r.Listen); err != nil {
+	if r.listener, err = daemon.Listen(r.Listen); err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
 	r.OnClose(func() { _ = r.listener.Close() }) // it is closed already, or has not accepted anything

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/grpc/status"
 
+	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
 )
 
@@ -76,7 +77,7 @@ func TestPanic(t *testing.T) {
 // A request that does not end is cut off after the timeout.
 func TestStopCutsOff(t *testing.T) {
 	service := New(Config{})
-	l, err := listen("127.0.0.1:0")
+	l, err := daemon.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

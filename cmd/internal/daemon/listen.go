@@ -1,4 +1,4 @@
-package rls
+package daemon
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// listen opens an address: host:port, or unix:// and the path of a socket.
-func listen(address string) (net.Listener, error) {
+// Listen opens an address: host:port, or unix:// and the path of a socket.
+func Listen(address string) (net.Listener, error) {
 	path, isUnix := strings.CutPrefix(address, "unix:")
 	if !isUnix {
 		return net.Listen("tcp", address)
