@@ -231,7 +231,7 @@ func (l *Limiter) decide(
 		err = l.serve(ctx, m, key, it, r)
 	}
 	if err != nil {
-		return l.degrade(ctx, m, key, it, err, r)
+		return l.degrade(m, key, it, err, r)
 	}
 	l.counts.decided(r.Outcome)
 	l.warm(ctx, m, key, it.units, r)

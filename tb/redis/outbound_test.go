@@ -24,7 +24,7 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 func TestOutboundProcesses(t *testing.T) {
 	c := dial(t, redistest.Start(t))
 	sent := 0
-	server := roundTrip(func(r *http.Request) (*http.Response, error) {
+	server := roundTrip(func(*http.Request) (*http.Response, error) {
 		w := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody}
 		if sent++; sent == 1 {
 			w.StatusCode, w.Header = 429, http.Header{"Retry-After": {"600"}}

@@ -78,9 +78,7 @@ type Outcome struct {
 }
 
 // degrade decides a call by the policy, if err is why the server did not.
-func (l *Limiter) degrade(
-	ctx context.Context, m *layout, key string, it *item, err error, r *result,
-) error {
+func (l *Limiter) degrade(m *layout, key string, it *item, err error, r *result) error {
 	var e *Error // not of r, which would be allocated
 	decides := errors.As(l.undecided(err), &e) && l.policy != Fail
 	if r.Failure = e; !decides { // or closed

@@ -149,7 +149,7 @@ func (g *group) degrade(failure error) (d tb.Decision, err error) {
 	d.Allowed = true
 	for i, c := range g.charges {
 		var r result
-		e := c.limiter.degrade(g.ctx, c.layout, c.key, &c.item, failure, &r)
+		e := c.limiter.degrade(c.layout, c.key, &c.item, failure, &r)
 		c.keep(&r)
 		g.decisions[g.at[i]] = r.Decision
 		d.Allowed = d.Allowed && r.Allowed
