@@ -1,10 +1,15 @@
 package httplimit
 
 import (
+	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/iotest"
+
+	"github.com/seed-181794aa/ratelimit/adapt"
 )
 
 // reporting is a policy with a bucket of 100 tokens and an estimate of 10.
@@ -185,5 +190,43 @@ func TestAPanicLeavesTheStatus(t *testing.T) {
 	s.settled(2, 0)
 	if s.left() != 0 {
 		t.Errorf("%v left", s.left())
+	}
+}
+
+// Only a settlement that the body concerns watches it, and only a failure is one: an end, or a read
+// after Close, is what a proxy causes itself.
+func TestRequestBodiesAreWatched(t *testing.T) {
+	request := func(body io.Reader) *http.Request {
+		r := httptest.NewRequest(http.MethodPost, "/", nil)
+		r.Body = io.NopCloser(body)
+		return r
+	}
+	watching := func() *Settlement { return &Settlement{byStatus: true} }
+	for name, same := range map[string]struct {
+		s *Settlement
+		r *http.Request
+	}{
+		"no settlement":      {nil, request(strings.NewReader("a"))},
+		"nothing to observe": {&Settlement{}, request(strings.NewReader("a"))},
+		"no body":            {watching(), &http.Request{}},
+		"an empty body":      {watching(), &http.Request{Body: http.NoBody}},
+	} {
+		if same.s.Request(same.r) != same.r {
+			t.Errorf("%s: the request is copied", name)
+		}
+	}
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{{io.EOF, false}, {http.ErrBodyReadAfterClose, false}, {io.ErrUnexpectedEOF, true}} {
+		s := watching()
+		_, err := s.Request(request(iotest.ErrReader(c.err))).Body.Read(make([]byte, 1))
+		if !errors.Is(err, c.err) || s.bodyFailed.Load() != c.want {
+			t.Errorf("%v: Read returns %v and failed is %t", c.err, err, s.bodyFailed.Load())
+		}
+	}
+	s := &Settlement{flights: make([]adapt.Request, 1)}
+	if r := request(strings.NewReader("a")); s.Request(r) == r {
+		t.Error("an adaptive rule does not watch the body")
 	}
 }
