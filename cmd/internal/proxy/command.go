@@ -107,6 +107,6 @@ func (c *Command) usesTLS() bool { return c.TLSCert != "" }
 func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	p := daemon.NewProcess(std.Stdout, std.Stderr, c.LogFormat)
 	defer p.Close()
-	r := &runner{Command: c, Process: p}
+	r := &runner{Command: c, Process: p, policyHangups: daemon.CatchHangups()}
 	return daemon.InOrder(ctx, r.load, r.dial, r.listen, r.build, r.serve)
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/admin"
@@ -21,6 +22,7 @@ import (
 type runner struct {
 	*Command
 	*daemon.Process
+	policyHangups <-chan os.Signal // from the start, so that none is lost before follow
 
 	data     []byte // of the policy file
 	policy   *httplimit.Policy
@@ -181,7 +183,7 @@ func (r *runner) reload(ctx context.Context) {
 // follow reads the policy file when it changes and on SIGHUP, until ctx is done.
 func (r *runner) follow(ctx context.Context) {
 	r.proxy.Limiter.Follow(ctx, httplimit.PolicyFile{
-		Name: r.Policy, Text: string(r.data), Signals: daemon.CatchHangups(),
+		Name: r.Policy, Text: string(r.data), Signals: r.policyHangups,
 		Reloaded: func(x httplimit.Reload) { r.proxy.reloaded(r.reloader(), x) },
 	})
 }
