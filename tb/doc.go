@@ -80,7 +80,7 @@
 // so does a change of the limit: after them, an older reading meets the bucket as it stands (C5).
 //
 // The tokens of the bucket are lost. The debt that it will have when the hold ends stays behind the
-// hold. What is given back during a hold pays that debt, or is lost, and Cancel of a grant from
+// hold, to 2³² tokens. What is given back during a hold pays that debt, or is lost, and Cancel of a grant from
 // before gives nothing back. Of two holds the later one counts. A hold up to the reading, or to the
 // last change of the limit, does nothing. None lasts longer than the clock. If the own time of a
 // bucket is a later reading, the hold lasts until then, because the bucket has had the supply.
