@@ -76,29 +76,32 @@
 //
 // Hold grants nothing of a bucket before a time: for a ban, or a pause that a server has ordered.
 // At a reading before that time, the bucket decides as an empty one whose own time it is. At that
-// time it is empty, and is refilled from then on. The first call at or after it that changes the bucket ends the hold, and
-// so does a change of the limit: after them, an older reading meets the bucket as it stands (C5).
+// time it is empty, and is refilled from then on. The first call at or after it that changes the
+// bucket ends the hold, and so does a change of the limit: after them, an older reading meets the
+// bucket as it stands (C5).
 //
 // The tokens of the bucket are lost. The debt that it will have when the hold ends stays behind the
-// hold, to 2³² tokens. What is given back during a hold pays that debt, or is lost, and Cancel of a grant from
-// before gives nothing back. Of two holds the later one counts. A hold up to the reading, or to the
-// last change of the limit, does nothing. None lasts longer than the clock. If the own time of a
-// bucket is a later reading, the hold lasts until then, because the bucket has had the supply.
+// hold, to 2³² tokens. What is given back during a hold pays that debt, or is lost, and Cancel of a
+// grant from before gives nothing back. Of two holds the later one counts. A hold up to the
+// reading, or to the last change of the limit, does nothing. None lasts longer than the clock. If
+// the own time of a bucket is a later reading, the hold lasts until then, because the bucket has
+// had the supply.
 //
 // A call that may wait has its slot behind the hold. Its bound of debt counts from its reading, so
 // Reserve is refused until the hold is near. Each such call moves the bucket, so only the newest
 // can give back all. A Wait that sleeps when a hold comes takes its cost anew behind it; a Delay
-// that was returned stays. What Settle charges is paid behind the hold. A change of the limit or the
-// tier moves neither the time of a hold nor the tokens of the debt behind it. Reset ends a hold.
+// that was returned stays. What Settle charges is paid behind the hold. A change of the limit or
+// the tier moves neither the time of a hold nor the tokens of the debt behind it. Reset ends a
+// hold.
 //
 // The eviction of a held bucket ends the hold, and forgives the capacity and the debt behind it. If
 // RefuseNew has no room to hold a new key, Hold returns [ErrTableFull].
 //
 // HoldOnRefusal of a charge lets Take hold the bucket for a time from its reading if it refuses,
-// against C4. RetryAfter is then the time until the same call is granted behind the hold. In TakeAll
-// each charge whose own bucket lacks the cost holds it, and the others take nothing. Nothing is held
-// by Peek, for a cost that can never be granted, if the table is full, or if the bucket is held
-// already, at a reading before the end of that hold.
+// against C4. RetryAfter is then the time until the same call is granted behind the hold. In
+// TakeAll each charge whose own bucket lacks the cost holds it, and the others take nothing.
+// Nothing is held by Peek, for a cost that can never be granted, if the table is full, or if the
+// bucket is held already, at a reading before the end of that hold.
 //
 // Keep of a charge takes tokens only if k tokens are left, so that others may have them. It counts
 // as a cost of k more, each rounded up to units, of which only the cost is taken: if the sum is
