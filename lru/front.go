@@ -50,9 +50,9 @@ func (f *front[V]) at(hash uint64) *V {
 	return p.value.Load()
 }
 
-// Recent is Load, but first asks the front, so the value may have been replaced or evicted. Recent is
-// for callers that see by a value itself that it has ended, and then ask Load. If the value is nil,
-// the map has not had the key. Remember needs the hash.
+// Recent is Load, but first asks the front, so the value may have been replaced or evicted. Recent
+// is for callers that see by a value itself that it has ended, and then ask Load. If the value is
+// nil, the map has not had the key. Remember needs the hash.
 func (m *Map[K, V]) Recent(key K) (v *V, hash uint64) {
 	if !m.table.isShort(&key) {
 		hash = m.table.hasher.hash(key)

@@ -22,8 +22,8 @@ const (
 // mostWaiting is the largest Policy.MaxWaiting.
 const mostWaiting = 1 << 20
 
-// leastBlock and mostBlock are the range of Rule.Block. Retry-After counts seconds, and a year is as
-// good as for ever.
+// leastBlock and mostBlock are the range of Rule.Block. Retry-After counts seconds, and a year is
+// as good as for ever.
 const leastBlock, mostBlock = time.Millisecond, 8760 * time.Hour
 
 // unreadDelay is the MaxDelay or Block of a rule whose own could not be read, which is an error

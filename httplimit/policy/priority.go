@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Priority lets some classes of requests take only a part of a bucket, so that the rest is there for
-// others. The bucket is one for all classes.
+// Priority lets some classes of requests take only a part of a bucket, so that the rest is there
+// for others. The bucket is one for all classes.
 type Priority struct {
 	// By is the key whose value is the class of a request, as in Rule.Match. It need not be in
 	// Rule.Keys. It must not be ip:address. "" means that there are no classes.

@@ -35,8 +35,8 @@ func TestEveryInterleaving(t *testing.T) { explore(t, shipped) }
 // TestInterleavingsInTinyMaps runs schedules with few preemptions on the same code with tiny maps.
 func TestInterleavingsInTinyMaps(t *testing.T) { explore(t, growing, dividing) }
 
-// TestInterleavingsWithAFrontOfOnePair runs schedules with few preemptions on the same code with one
-// pair in front of the table.
+// TestInterleavingsWithAFrontOfOnePair runs schedules with few preemptions on the same code with
+// one pair in front of the table.
 func TestInterleavingsWithAFrontOfOnePair(t *testing.T) { explore(t, onePair) }
 
 func explore(t *testing.T, codes ...overlay.Variant) {

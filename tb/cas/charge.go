@@ -224,10 +224,10 @@ func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
 // that clock. It is false if the charge is inert, because then no reading matters.
 func (c *Charge[K]) HasClock() bool { return c.err == nil && c.place.clock.now != nil }
 
-// Enter does what a refused Take does, and takes nothing: it moves the key to the tier that ChargeIn
-// has named, unless it is in that tier or not in the table, and holds the bucket for HoldOnRefusal,
-// unless Take would be granted. tb.TakeAll calls it if Peek has refused the charge. t is a reading
-// of the limiter's clock.
+// Enter does what a refused Take does, and takes nothing: it moves the key to the tier that
+// ChargeIn has named, unless it is in that tier or not in the table, and holds the bucket for
+// HoldOnRefusal, unless Take would be granted. tb.TakeAll calls it if Peek has refused the charge.
+// t is a reading of the limiter's clock.
 func (c *Charge[K]) Enter(t time.Time) {
 	if (c.place.enters || c.hold > 0) && c.err == nil {
 		enter(c.place, c.place.clock.instant(t), c.request())

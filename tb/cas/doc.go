@@ -52,14 +52,15 @@
 //
 // # When a bucket is held
 //
-// Its cell has no layout, so that no fast path decides on it, and a hold costs a hit nothing. It has
-// the instant at which the hold ends, and the debt behind it in millionths of a token. Neither
+// Its cell has no layout, so that no fast path decides on it, and a hold costs a hit nothing. It
+// has the instant at which the hold ends, and the debt behind it in millionths of a token. Neither
 // depends on a limit. Each change but Cancel replaces the cell.
 //
 // # Memory and eviction
 //
 // A key takes about 90 bytes and the bytes of its text, and up to 16 more once its limit has
-// changed, in a tier, or while it is held. The limiter keeps a copy of the key and does not bound its length.
+// changed, in a tier, or while it is held. The limiter keeps a copy of the key and does not bound
+// its length.
 //
 // The order of eviction ranks buckets by the stamps that it last read. The stamp of a bucket that
 // was used since is stale, and an insert into a full table corrects it when it comes first. The
@@ -67,6 +68,6 @@
 // after 1,024. So if more than 1,024 stamps are stale, ForgiveLeast may forgive a debt while
 // another bucket is full, or a debt that is not the least. The same can happen after a call that
 // lowers a stamp, because the one that was read before is too high: a Cancel, a Reset, most of all
-// of a long hold, a Settle that gives tokens back, a faster tier or limit. RefuseNew may refuse a new key for the same
-// reasons.
+// of a long hold, a Settle that gives tokens back, a faster tier or limit. RefuseNew may refuse a
+// new key for the same reasons.
 package cas

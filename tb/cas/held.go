@@ -58,8 +58,8 @@ func (s *limits) viewHeld(m *layout, c *cell, word, t uint64) balance {
 	return m.inherit(own, own.balanceSince(c, word), max(t, until))
 }
 
-// heldTo returns b, held until an instant. If the own time of b is a later reading, the hold ends at
-// its last instant, because b has had the supply until then.
+// heldTo returns b, held until an instant. If the own time of b is a later reading, the hold ends
+// at its last instant, because b has had the supply until then.
 func (m *layout) heldTo(b balance, until uint64) balance {
 	end := m.supply.at(until)
 	switch {

@@ -181,8 +181,8 @@ func spend[H home](h H, c *cell, t uint64, want request) (o result, err error) {
 	}
 }
 
-// enter does what a refusal of a call at t does: the bucket enters the tier of h, and is held if the
-// call is refused and holds. It takes nothing.
+// enter does what a refusal of a call at t does: the bucket enters the tier of h, and is held if
+// the call is refused and holds. It takes nothing.
 func enter[H home](h H, t uint64, want request) {
 	visit(h, h.load(), t, func(m *layout, c *cell, has balance) (balance, bool) {
 		next, o := want.decide(m, has, t)

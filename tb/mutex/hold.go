@@ -65,8 +65,8 @@ func (s *state) holdTo(until uint64) {
 	s.moves++
 }
 
-// noteDebt notes the debt of a held bucket behind its hold, unless it is as before. Other tokens are
-// lost.
+// noteDebt notes the debt of a held bucket behind its hold, unless it is as before. Other tokens
+// are lost.
 func (s *state) noteDebt() {
 	if s.until == 0 {
 		return

@@ -103,8 +103,8 @@ func WithPolicy(p Policy) Option {
 // WithLogger sets a logger that has two records of an outage: of its first call that the server
 // does not decide, as a warning with the error, and of its end, with its length and the number of
 // such calls. The outage has ended when the server decides a call, has decided all calls for a
-// second, and no breaker is open. Calls that a server answers with an error, for example for want of
-// memory, and calls that fail otherwise, have outages of their own. A call whose context was
+// second, and no breaker is open. Calls that a server answers with an error, for example for want
+// of memory, and calls that fail otherwise, have outages of their own. A call whose context was
 // cancelled makes none. The limiters of a Store have theirs in common. By default there is no
 // logger.
 func WithLogger(l *slog.Logger) Option {

@@ -355,7 +355,8 @@ func (c changing) Enter(t time.Time) {
 	}
 }
 
-// Another caller comes between the Peek of TakeAll and the hold: it counts what the bucket has then.
+// Another caller comes between the Peek of TakeAll and the hold: it counts what the bucket has
+// then.
 func refusalHoldsByWhatItFinds(s *suite) {
 	f := s.new(perSecond(10, 1))
 	guarded := f.guarded("a", 3, time.Minute)

@@ -182,7 +182,8 @@ func keepInDebt(s *suite) {
 	f.granted("a", 5, 0)
 }
 
-// A late charge is decided on the bucket as it stands, and changes the time of the bucket in no way.
+// A late charge is decided on the bucket as it stands, and changes the time of the bucket in no
+// way.
 func keepAndLateReadings(s *suite) {
 	f := s.new(perSecond(10, 1))
 	f.Set(10 * time.Second)

@@ -24,8 +24,8 @@ type source struct {
 
 // replayInputs replays the inputs as one log, by time, and returns their errors in the order of the
 // inputs. The next request is the earliest of the next requests of all inputs. So the merged log is
-// sorted if each input is. The lines of an input keep their order, and the queue sorts them. If ctx is
-// done, it ends early and marks the report.
+// sorted if each input is. The lines of an input keep their order, and the queue sorts them. If ctx
+// is done, it ends early and marks the report.
 func (r *replayer) replayInputs(ctx context.Context, inputs []Input) []error {
 	for _, in := range inputs {
 		src := &source{input: in, file: File{Name: in.Name}, end: func() {}}

@@ -69,8 +69,8 @@ func TestGateways(t *testing.T) {
 }
 
 // At a limit of 10 hits a second, a client is granted what the limit pays, however often it asks in
-// 8 s. If nothing but several hits comes, a rule has one line in the log at the first refusal, unless
-// the file says what they are.
+// 8 s. If nothing but several hits comes, a rule has one line in the log at the first refusal,
+// unless the file says what they are.
 func TestHitsOfAClient(t *testing.T) {
 	for _, c := range []struct {
 		forms      []string

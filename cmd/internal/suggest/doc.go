@@ -9,6 +9,6 @@
 // the same, Refusals decides the times of each client that a burst refuses.
 //
 // A client takes about 100 bytes, and 16 bytes for each rate from the first request on that finds a
-// bucket neither full nor as the request before has left it. The times take 8 to 16 bytes a request,
-// of up to 4,194,304 requests.
+// bucket neither full nor as the request before has left it. The times take 8 to 16 bytes a
+// request, of up to 4,194,304 requests.
 package suggest
