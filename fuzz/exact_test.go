@@ -93,7 +93,8 @@ func (j *judge) call(c call) string {
 		return j.settle(c)
 	case hold:
 		until := j.now.Add(c.within)
-		if until.After(latest) || b.Lacks(until, new(big.Rat)).Cmp(deepest) > 0 {
+		debt := b.Lacks(until, new(big.Rat))
+		if until.After(latest) || b.Tokens(until).Sign() < 0 && debt.Cmp(deepest) > 0 {
 			return "" // there is no such time, or the hold would forgive a debt
 		}
 		if err := j.limiter.Hold(j.t.Context(), c.key, until); err != nil {
