@@ -3,7 +3,7 @@ package fuzz
 import (
 	"math/big"
 
-	"github.com/seed-181794aa/ratelimit/internal/ideal"
+	"github.com/seed-181794aa/ratelimit/proof/ideal"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-181794aa/ratelimit/internal/ideal"
+	"github.com/seed-181794aa/ratelimit/proof/ideal"
 	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 	"github.com/seed-181794aa/ratelimit/tb/mutex"

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/seed-181794aa/ratelimit/internal/ideal"
+	"github.com/seed-181794aa/ratelimit/proof/ideal"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/seed-181794aa/ratelimit/internal/ideal"
+	"github.com/seed-181794aa/ratelimit/proof/ideal"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
