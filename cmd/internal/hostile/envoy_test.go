@@ -58,8 +58,8 @@ func TestEnvoyCountsClients(t *testing.T) {
 	p := startRLS(t, limits(t), "--shadow-mode")
 	f = newEdge(t, answer, []*process{p}, patient...).start(t)
 	expect(t, "in shadow mode", f.send(t, 60, "", ""), "[200:60]")
-	if n := metric(t, p, `tb_rls_requests_total{outcome="shadow"}`); n != 40 {
-		t.Errorf("%d requests would be refused, want 40", n)
+	if n := p.metric(t, `tb_rls_requests_total{outcome="shadow"}`); n != 40 {
+		t.Errorf("%v requests would be refused, want 40", n)
 	}
 	e := newEdge(t, answer, []*process{startRLS(t, limits(t))}, patient...)
 	e.manager["xff_num_trusted_hops"] = 1
@@ -87,7 +87,7 @@ func TestEnvoyReportsCosts(t *testing.T) {
 		expect(t, fmt.Sprint("request ", i), f.send(t, 1, "", ""), want)
 		await(t, "the report", func() bool {
 			const name = `tb_rls_hits_total{decision="total",domain="edge",rule="model_tokens"}`
-			return metric(t, p, name) == 40000*min(i+1, 3)
+			return p.metric(t, name) == float64(40000*min(i+1, 3))
 		})
 	}
 	e = newEdge(t, answer, []*process{startRLS(t, limits(t))}, patient...)
@@ -294,8 +294,8 @@ func TestEnvoyAIGateway(t *testing.T) {
 			n := f.send(t, 1, c.field, c.value)[http.StatusOK]
 			passed, calls = passed+n, calls+1+n
 			await(t, "the report", func() bool {
-				return calls == metric(t, p, `tb_rls_requests_total{outcome="ok"}`)+
-					metric(t, p, `tb_rls_requests_total{outcome="over_limit"}`)
+				return float64(calls) == p.metric(t, `tb_rls_requests_total{outcome="ok"}`)+
+					p.metric(t, `tb_rls_requests_total{outcome="over_limit"}`)
 			})
 		}
 		if passed != c.passed {

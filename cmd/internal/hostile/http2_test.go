@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -61,8 +60,7 @@ func TestStreamFlood(t *testing.T) {
 		conn.Close()
 	}
 	await(t, "the flood to be counted", func() bool {
-		_, metrics := raw(t, p.admin, "GET /metrics HTTP/1.1\nHost: localhost\nConnection: close\n\n")
-		return strings.Contains(metrics, `tb_requests_total{outcome="granted",rule="r",set=""} 5`)
+		return p.metric(t, `tb_requests_total{outcome="granted",rule="r",set=""}`) == 5
 	})
 	r, err := overHTTP2(t).Get("http://" + p.proxy)
 	if err != nil {

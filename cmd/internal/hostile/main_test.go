@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -193,6 +194,30 @@ func await(t *testing.T, what string, holds func() bool) {
 			t.Fatal("waited in vain for " + what)
 		}
 	}
+}
+
+// page returns a page of the admin server.
+func (p *process) page(t *testing.T, path string) string {
+	t.Helper()
+	_, text := raw(t, p.admin, "GET "+path+" HTTP/1.1\nHost: localhost\nConnection: close\n\n")
+	return text
+}
+
+// metrics returns the metrics, by name and labels as they stand in the page.
+func (p *process) metrics(t *testing.T) map[string]float64 {
+	t.Helper()
+	all := map[string]float64{}
+	for line := range strings.Lines(p.page(t, "/metrics")) {
+		if space := strings.LastIndexByte(line, ' '); line[0] != '#' {
+			all[line[:space]], _ = strconv.ParseFloat(strings.TrimSpace(line[space:]), 64)
+		}
+	}
+	return all
+}
+
+func (p *process) metric(t *testing.T, name string) float64 {
+	t.Helper()
+	return p.metrics(t)[name]
 }
 
 // upstream starts a server in the test and returns the flag that names it.

@@ -4,11 +4,9 @@ import (
 	"bufio"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -160,23 +158,14 @@ func TestShutdownAnswersRequestsThatWait(t *testing.T) {
 		})
 	}
 	await(t, "the rest to wait", func() bool {
-		return metric(t, p, `tb_waiting_requests{rule="r",set=""}`)+
-			metric(t, p, `tb_requests_total{outcome="granted",rule="r",set=""}`) == 100
+		return p.metric(t, `tb_waiting_requests{rule="r",set=""}`)+
+			p.metric(t, `tb_requests_total{outcome="granted",rule="r",set=""}`) == 100
 	})
 	p.stop(t)
 	group.Wait()
 	if served.Load() == 50 || refused.Load() == 0 {
 		t.Errorf("%d served, %d refused", served.Load(), refused.Load())
 	}
-}
-
-// metric returns the value of a metric.
-func metric(t *testing.T, p *process, name string) (n int) {
-	t.Helper()
-	_, text := raw(t, p.admin, "GET /metrics HTTP/1.1\nHost: localhost\nConnection: close\n\n")
-	_, text, _ = strings.Cut(text, "\n"+name+" ")
-	fmt.Sscan(text, &n)
-	return n
 }
 
 // generous is a policy that refuses nothing.

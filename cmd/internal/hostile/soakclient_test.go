@@ -1,15 +1,16 @@
-package main
+package hostile
 
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"strings"
+	"syscall"
+	"testing"
 	"time"
 
 	envoy "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
@@ -37,15 +38,14 @@ type httpClient struct {
 	http.Client
 }
 
-// newHTTPClient returns a client that speaks HTTP/2 or HTTP/1.1. roots is nil without TLS.
-func newHTTPClient(address string, roots *x509.CertPool, http2 bool) *httpClient {
+// newHTTPClient returns a client that speaks HTTP/2 or HTTP/1.1, without TLS if that is nil.
+func newHTTPClient(address string, tls *tls.Config, http2 bool) *httpClient {
 	c := &httpClient{url: "http://" + address}
-	transport := &http.Transport{Protocols: new(http.Protocols)}
+	transport := &http.Transport{Protocols: new(http.Protocols), TLSClientConfig: tls.Clone()}
 	transport.Protocols.SetHTTP1(!http2)
 	transport.Protocols.SetHTTP2(http2)
-	if roots != nil {
+	if tls != nil {
 		c.url = "https://" + address
-		transport.TLSClientConfig = &tls.Config{RootCAs: roots}
 	}
 	c.Transport = transport
 	return c
@@ -87,14 +87,14 @@ func (e statusError) Error() string { return fmt.Sprint("status ", int(e)) }
 // grpcClient is a client of tb-rls.
 type grpcClient struct {
 	address string
-	roots   *x509.CertPool   // nil without TLS
+	tls     *tls.Config      // nil without TLS
 	conn    *grpc.ClientConn // nil after close
 }
 
 func (c *grpcClient) connect() (err error) {
 	security := insecure.NewCredentials()
-	if c.roots != nil {
-		security = credentials.NewTLS(&tls.Config{RootCAs: c.roots})
+	if c.tls != nil {
+		security = credentials.NewTLS(c.tls)
 	}
 	c.conn, err = grpc.NewClient(c.address, grpc.WithTransportCredentials(security),
 		grpc.WithConnectParams(grpc.ConnectParams{
@@ -149,7 +149,7 @@ func kindOf(err error) string {
 		return undecided
 	case code != 0:
 		return code.Error()
-	case isRefused(err), strings.Contains(message, "connection refused"):
+	case errors.Is(err, syscall.ECONNREFUSED), strings.Contains(message, "connection refused"):
 		return refused
 	case os.IsTimeout(err), status.Code(err) == codes.DeadlineExceeded:
 		return timeout
@@ -159,4 +159,29 @@ func kindOf(err error) string {
 		return lost
 	}
 	return status.Code(err).String()
+}
+
+// An event explains errors of some kinds only, so each error has the right one.
+func TestKindsOfErrors(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{statusError(503), undecided},
+		{statusError(502), "status 502"},
+		{fmt.Errorf("dial: %w", syscall.ECONNREFUSED), refused},
+		{fmt.Errorf("read: %w", syscall.ECONNRESET), lost},
+		{fmt.Errorf("Get: %w", io.EOF), lost},
+		{errors.New("http2: server sent GOAWAY and closed the connection"), lost},
+		{context.DeadlineExceeded, timeout},
+		{status.Error(codes.DeadlineExceeded, "context deadline exceeded"), timeout},
+		{status.Error(codes.Unavailable, "the rate limiter cannot decide"), undecided},
+		{status.Error(codes.Unavailable, "dial tcp: connect: connection refused"), refused},
+		{status.Error(codes.Unavailable, "error reading from server: EOF"), lost},
+		{status.Error(codes.InvalidArgument, "domain: want a name"), "InvalidArgument"},
+	} {
+		if got := kindOf(c.err); got != c.want {
+			t.Errorf("%v is %s, want %s", c.err, got, c.want)
+		}
+	}
 }

@@ -1,4 +1,4 @@
-package main
+package hostile
 
 import "fmt"
 
@@ -24,8 +24,8 @@ func either(a, b limit) limit {
 	return limit{max(a.capacity, b.capacity), max(a.rate, b.rate)}
 }
 
-// policy returns the limits as a file of tb-proxy.
-func policy(limits [rules]limit) string {
+// policyOf returns the limits as a file of tb-proxy.
+func policyOf(limits [rules]limit) string {
 	rule := func(name, key string, l limit) string {
 		return fmt.Sprintf(`{"name": %q, "limit_keys": [%q], "algorithm_config":
 			{"tokens_per_second": %v, "burst": %v}}`, name, key, l.rate, l.capacity)
@@ -34,12 +34,19 @@ func policy(limits [rules]limit) string {
 		rule("tenant", "header:x-tenant", limits[perTenant]) + "]}"
 }
 
-// configuration returns the limits as a file of tb-rls.
-func configuration(limits [rules]limit) string {
+// configOf returns the limits as a file of tb-rls.
+func configOf(limits [rules]limit) string {
 	rule := func(key string, l limit) string {
 		return fmt.Sprintf("  - key: %s\n    rate_limit: {unit: second, requests_per_unit: %v,"+
 			" burst: %v}\n", key, l.rate, l.capacity)
 	}
 	return "domain: soak\ndescriptors:\n" + rule("client", limits[perClient]) +
 		rule("tenant", limits[perTenant])
+}
+
+// writeLimits writes the limits in force to the files of the servers.
+func (s *soak) writeLimits() {
+	s.Helper()
+	s.write(policyFile, policyOf(versions[s.version]))
+	s.write(configFile, configOf(versions[s.version]))
 }
