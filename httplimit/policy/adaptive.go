@@ -28,21 +28,6 @@ type Adaptive struct {
 // unreadAdaptive is the Adaptive of a rule whose own could not be read, which is an error already.
 var unreadAdaptive = Adaptive{Min: -1}
 
-// adaptive reads the range of an adaptive rate.
-func (o *object) adaptive() (a Adaptive) {
-	before := len(o.errs)
-	o.object("adaptive", func(c *object) {
-		for _, name := range []string{"min", "max", "target_p99"} {
-			c.require(name)
-		}
-		a = Adaptive{c.cost("min"), c.cost("max"), c.duration("target_p99")}
-	})
-	if len(o.errs) > before {
-		return unreadAdaptive
-	}
-	return a
-}
-
 // AdaptConfig returns the configuration of the controller of the rule's rate, on no clock yet.
 func (r *Rule) AdaptConfig() adapt.Config {
 	return adapt.Config{

@@ -30,28 +30,6 @@ const leastBlock, mostBlock = time.Millisecond, 8760 * time.Hour
 // already.
 const unreadDelay time.Duration = math.MinInt64
 
-// duration reads a positive duration. It returns 0 if the field is not there, and unreadDelay if
-// it has an error.
-func (o *object) duration(name string) time.Duration {
-	if !o.has(name) {
-		return 0
-	}
-	text, ok := take[string](o, name, `a duration such as "500ms"`)
-	if !ok {
-		return unreadDelay
-	}
-	d, err := time.ParseDuration(text)
-	switch {
-	case err != nil:
-		o.add(name, `must be a duration such as "500ms" (got %q)`, text)
-	case d <= 0:
-		o.add(name, "must be > 0 (got %s)", text)
-	default:
-		return d
-	}
-	return unreadDelay
-}
-
 // checkDelay checks what a rule at path does at its limit.
 func (r *Rule) checkDelay(path Path, errs *Problems) {
 	if r.OnLimit < Refuse || r.OnLimit > Delay {
@@ -86,12 +64,5 @@ func (w *warner) blocks(s *RuleSet, r *Rule, path Path) {
 	case !slices.ContainsFunc(r.Keys, func(k string) bool { return !w.isInvented(k) }):
 		w.Add(path, "is for a key that the client chooses: a client that sends the value of another "+
 			"one blocks that one")
-	}
-}
-
-// checkWaiting checks the bound of the requests that wait.
-func (p *Policy) checkWaiting(errs *Problems) {
-	if p.MaxWaiting < 0 || p.MaxWaiting > mostWaiting {
-		errs.Add("max_waiting", "must be a whole number, 1 to %d (got %d)", mostWaiting, p.MaxWaiting)
 	}
 }

@@ -43,7 +43,7 @@ func TestParseDelays(t *testing.T) {
 			"adaptive": {"min": 1, "max": 1, "target_p99": "1s"}}}`,
 			"block must not be in a rule with adaptive, because a slow downstream would block clients"},
 		{jsonRule("r", "[]", 1, `"priority": {"by": "ip:address", "keep": {}}`),
-			"priority.by must not be ip:address"},
+			"priority.by must not be ip:address\npriority.keep must not be empty"},
 		{jsonRule("r", "[]", 1, `"priority": {"by": "header:x", "keep": {}}`),
 			"priority.keep must not be empty"},
 		{jsonRule("r", "[]", 1, `"priority": {"by": "header:x", "keep": {"a": 1, "b": -0.1}}`),

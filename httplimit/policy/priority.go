@@ -40,31 +40,14 @@ func Kept(share float64, burst int) float64 {
 	return math.Round(share*float64(burst)*1e6) / 1e6
 }
 
-// priority reads the classes.
-func (o *object) priority() (p Priority) {
-	o.object("priority", func(c *object) {
-		c.require("by")
-		c.require("keep")
-		p.By, p.Keep = c.text("by"), map[string]float64{}
-		c.object("keep", func(all *object) {
-			for _, name := range all.names {
-				p.Keep[name] = all.costOrNone(name)
-			}
-		})
-	})
-	return p
-}
-
 // checkPriority checks the classes of a rule at path.
 func (r *Rule) checkPriority(path Path, errs *Problems) {
 	p, path := &r.Priority, path.Field("priority")
 	if p.By == "" && len(p.Keep) == 0 {
 		return
 	}
-	checkKey(p.By, path.Field("by"), map[string]bool{}, errs)
+	checkBy(p.By, path, "keep", p.Classes(), errs)
 	switch {
-	case IsAddressKey(p.By):
-		errs.Add(path.Field("by"), "must not be ip:address")
 	case r.OnLimit == Delay:
 		errs.Add(path, "must not be in a rule with on_limit delay, which lends tokens in advance")
 	case r.Block > 0:
@@ -75,10 +58,6 @@ func (r *Rule) checkPriority(path Path, errs *Problems) {
 	for _, name := range p.Classes() {
 		if share := p.Keep[name]; !(share >= 0 && share < 1) { // NaN fails
 			errs.Add(path.Field("keep").Field(name), "must be 0 or more, and below 1 (got %v)", share)
-		}
-		if name == "" {
-			errs.Add(path.Field("keep"), "must not have the name \"\", because an empty value counts as "+
-				"missing")
 		}
 	}
 }

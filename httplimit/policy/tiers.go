@@ -25,16 +25,14 @@ const maxTiers = cas.MaxTiers - 1
 // Names returns the names of the tiers in order.
 func (t *Tiers) Names() []string { return slices.Sorted(maps.Keys(t.Limits)) }
 
-// check returns what is wrong with the tiers of a rule at path.
+// checkTiers checks the tiers of a rule at path.
 func (r *Rule) checkTiers(path Path, errs *Problems) {
 	t, path := &r.Tiers, path.Field("algorithm_config").Field("tiers")
 	if t.By == "" && len(t.Limits) == 0 {
 		return
 	}
-	checkKey(t.By, path.Field("by"), map[string]bool{}, errs)
+	checkBy(t.By, path, "limits", t.Names(), errs)
 	switch {
-	case IsAddressKey(t.By):
-		errs.Add(path.Field("by"), "must not be ip:address")
 	case len(r.Levels()) > 1:
 		errs.Add(path, "have no meaning for a key with parent networks")
 	case len(t.Limits) == 0 || len(t.Limits) > maxTiers:
@@ -45,9 +43,17 @@ func (r *Rule) checkTiers(path Path, errs *Problems) {
 		if err := limit.Validate(); err != nil && limit != unreadLimit {
 			errs.Add(path.Field("limits").Field(name), "is not valid: %v", err)
 		}
-		if name == "" {
-			errs.Add(path.Field("limits"), "must not have the name \"\", because an empty value "+
-				"counts as missing")
-		}
+	}
+}
+
+// checkBy checks the key at path.by, whose values are among these names in a field of path.
+func checkBy(key string, path Path, field string, names []string, errs *Problems) {
+	checkKey(key, path.Field("by"), map[string]bool{}, errs)
+	if IsAddressKey(key) {
+		errs.Add(path.Field("by"), "must not be ip:address")
+	}
+	if slices.Contains(names, "") {
+		errs.Add(path.Field(field), "must not have the name \"\", because an empty value counts as "+
+			"missing")
 	}
 }

@@ -3,8 +3,6 @@ package policy
 import (
 	"regexp"
 	"strings"
-
-	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 var (
@@ -33,7 +31,9 @@ func (p *Policy) Check() Problems {
 	}
 	checkExceptions(p.Except, "except", &errs)
 	p.checkLabels(&errs)
-	p.checkWaiting(&errs)
+	if p.MaxWaiting < 0 || p.MaxWaiting > mostWaiting {
+		errs.Add("max_waiting", "must be a whole number, 1 to %d (got %d)", mostWaiting, p.MaxWaiting)
+	}
 	return errs
 }
 
@@ -144,10 +144,6 @@ func (r *Rule) check(path Path, errs *Problems) {
 	r.checkTiers(path, errs)
 	r.checkAdaptive(path, errs)
 }
-
-// unreadLimit is the limit of a rule whose own limit could not be read, which is an error
-// already.
-var unreadLimit = tb.Limit{Capacity: -1}
 
 // checkLabels checks that no rule's name is the label of another rule.
 func (p *Policy) checkLabels(errs *Problems) {
