@@ -35,6 +35,9 @@ func jsonRule(name, keys string, burst int, more string) string {
 		"algorithm_config": {"rps": 1, "burst": %d}%s}`, name, keys, burst, more)
 }
 
+// adaptiveRange is the fields of a range that fits a rate of 100.
+const adaptiveRange = `"min": 10, "max": 1000, "target_p99": "200ms"`
+
 func jsonRules(more string, rules ...string) string {
 	if more != "" {
 		more += ","

@@ -1,8 +1,12 @@
 package policy
 
 import (
+	"errors"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // Each line of a case is an error. There are no other errors, and the order is the same.
@@ -12,6 +16,10 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 		`response:header:<name>, response:bytes, response:status or response:usage, ` +
 		`with a name of A-Z a-z 0-9 _ - `
 	bad := func(config string) string { return oneRule("[]", config) }
+	tiers := func(tiers string) string { return bad(`"rps": 1, "burst": 10, "tiers": ` + tiers) }
+	adaptive := func(fields string) string {
+		return bad(`"rps": 100, "burst": 10, "adaptive": {` + fields + `}`)
+	}
 	for _, c := range []struct{ policy, want string }{
 		{bad(`"rps": 10, "burst": 5`),
 			`algorithm_config.burst must be >= tokens_per_second (got 5, want >= 10)`},
@@ -223,10 +231,178 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 			"policies[0].spec.rules[1].name must be different: " +
 				"clients would see \"a/r\" for this rule and for policies[0].spec.rules[0]",
 		},
+		// What happens at the limit.
+		{jsonRule("r", "[]", 1, `"on_limit": "wait"`), `on_limit must be refuse or delay (got "wait")`},
+		{jsonRule("r", "[]", 1, `"on_limit": 1`), "on_limit must be a string (got a number)"},
+		{jsonRule("r", "[]", 1, `"on_limit": "delay"`),
+			"max_delay is missing, because on_limit is delay"},
+		{jsonRule("r", "[]", 1, `"on_limit": "delay", "max_delay": "1"`),
+			`max_delay must be a duration such as "500ms" (got "1")`},
+		{jsonRule("r", "[]", 0, `"on_limit": "delay", "max_delay": "1s"`),
+			"algorithm_config.burst must be > 0 (got 0)"},
+		{jsonRule("r", "[]", 1, `"on_limit": "delay", "max_delay": 500`),
+			`max_delay must be a duration such as "500ms" (got a number)`},
+		{jsonRule("r", "[]", 1, `"on_limit": "delay", "max_delay": "0s"`),
+			"max_delay must be > 0 (got 0s)"},
+		{jsonRules("", jsonRule("r", "[]", 1, `"on_limit": "delay", "max_delay": "-1s"`)),
+			"rules[0].max_delay must be > 0 (got -1s)"},
+		{jsonRule("r", "[]", 1, `"block": 60`),
+			`block must be a duration such as "500ms" (got a number)`},
+		{jsonRule("r", "[]", 1, `"block": "0s"`), "block must be > 0 (got 0s)"},
+		{jsonRule("r", "[]", 1, `"block": "999us"`), "block must be 1ms to 8760h (got 999µs)"},
+		{jsonRule("r", "[]", 1, `"block": "8760h1ns"`),
+			"block must be 1ms to 8760h (got 8760h0m0.000000001s)"},
+		{jsonRule("r", "[]", 1, `"block": "1h", "on_limit": "delay", "max_delay": "1s"`),
+			"block must not be in a rule with on_limit delay, which lets clients come too fast"},
+		{`{"name": "r", "limit_keys": [], "block": "1h", "algorithm_config": {"rps": 1, "burst": 1,
+			"adaptive": {"min": 1, "max": 1, "target_p99": "1s"}}}`,
+			"block must not be in a rule with adaptive, because a slow downstream would block clients"},
+		{jsonRule("r", "[]", 1, `"priority": {"by": "ip:address", "keep": {}}`),
+			"priority.by must not be ip:address\npriority.keep must not be empty"},
+		{jsonRule("r", "[]", 1, `"priority": {"by": "header:x", "keep": {}}`),
+			"priority.keep must not be empty"},
+		{jsonRule("r", "[]", 1, `"priority": {"by": "header:x", "keep": {"a": 1, "b": -0.1}}`),
+			"priority.keep.b must be >= 0 (got -0.1)\n" +
+				"priority.keep.a must be 0 or more, and below 1 (got 1)"},
+		{jsonRule("r", "[]", 1, `"priority": {"by": "header:x", "keep": {"": 0}}`),
+			`priority.keep must not have the name "", because an empty value counts as missing`},
+		{jsonRule("r", "[]", 1, `"priority": {"by": "header:x", "keep": {"*": 0}}, "block": "1s"`),
+			"priority must not be in a rule with block, because one class would block the others"},
+		{
+			jsonRule("r", "[]", 1, `"priority": {"by": "header:x", "keep": {"*": 0}}, "on_limit": "delay",
+				"max_delay": "1s"`),
+			"priority must not be in a rule with on_limit delay, which lends tokens in advance",
+		},
+		{jsonRules(`"max_waiting": 0.5`, jsonRule("r", "[]", 1, "")),
+			"max_waiting must be a whole number, 1 to 1048576 (got 0.5)"},
+		{jsonRules(`"max_waiting": 1048577`, jsonRule("r", "[]", 1, "")),
+			"max_waiting must be a whole number, 1 to 1048576 (got 1048577)"},
+		// Tiers.
+		{tiers(`{}`), "algorithm_config.tiers.by is missing\nalgorithm_config.tiers.limits is missing"},
+		{tiers(`{"by": "header:p", "limits": {}}`),
+			"algorithm_config.tiers.limits must have 1 to 65535 tiers (got 0)"},
+		{tiers(`{"by": "ip:address", "limits": {"a": {"rps": 1, "burst": 1}}}`),
+			"algorithm_config.tiers.by must not be ip:address"},
+		{tiers(`{"by": "header:p", "limits": {"a": {"rps": 2, "burst": 1}, "b": {"rps": 2, "bust": 1}}}`),
+			"algorithm_config.tiers.limits.a.burst must be >= tokens_per_second (got 1, want >= 2)\n" +
+				"algorithm_config.tiers.limits.b.burst is missing\n" +
+				"algorithm_config.tiers.limits.b.bust is an unknown field"},
+		{tiers(`{"by": "header:p", "limits": {"a": 1}}`),
+			"algorithm_config.tiers.limits.a must be an object (got a number)"},
+		{tiers(`{"by": "header:", "limits": {"": {"rps": 1, "burst": 1}}}`),
+			"algorithm_config.tiers.by must be header:<name>, with a name of A-Z a-z 0-9 _ - " +
+				`(got "header:")` + "\nalgorithm_config.tiers.limits must not have the name \"\", because " +
+				"an empty value counts as missing"},
+		{strings.Replace(tiers(`{"by": "header:p", "limits": {"a": {"rps": 1, "burst": 1}}}`), `[]`,
+			`["ip:address/64,/48"]`, 1),
+			"algorithm_config.tiers have no meaning for a key with parent networks"},
+		// Adaptive rates.
+		{adaptive(`"max": 9, "target_p99": "1s"`), "algorithm_config.adaptive.min is missing"},
+		{adaptive(`"min": 1, "max": 500, "x": 1`), "algorithm_config.adaptive.target_p99 is missing\n" +
+			"algorithm_config.adaptive.x is an unknown field"},
+		{adaptive(`"min": 0, "max": 500, "target_p99": "1"`),
+			"algorithm_config.adaptive.min must be > 0 (got 0)\nalgorithm_config.adaptive.target_p99 " +
+				`must be a duration such as "500ms" (got "1")`},
+		{adaptive(`"min": 1, "max": 500, "target_p99": "9h"`),
+			"algorithm_config.adaptive.target_p99 must be 1µs to 1h (got 9h0m0s)"},
+		{adaptive(`"min": 900, "max": 500, "target_p99": "1s"`),
+			"algorithm_config.adaptive.max must be Min to 1e+09 tokens a second (got 500)"},
+		{adaptive(`"min": 1, "max": 99, "target_p99": "1s"`),
+			"algorithm_config.tokens_per_second must be between min and max of adaptive, because it is " +
+				"the first rate (got 100, want 1 to 99)"},
+		{adaptive(adaptiveRange + `}, "tiers": {"by": "x", "limits": {"a": {"rps": 1, "burst": 1}}`),
+			"algorithm_config.adaptive must not be in a rule with tiers"},
+		{strings.Replace(adaptive(adaptiveRange), "[]", `["ip:address/64,/48"]`, 1),
+			"algorithm_config.adaptive must not be in a rule with a key that has parent networks"},
+		{strings.Replace(adaptive(adaptiveRange), "{", `{"on_limit": "delay", "max_delay": "1s",`, 1),
+			"algorithm_config.adaptive must not be in a rule with on_limit delay, because requests " +
+				"that wait have delays of an old rate"},
+		// Parent networks.
+		{jsonRule("r", `[]`, 1, `"match": {"ip:address/64": "::"}`),
+			`match["ip:address/64"] must be without a prefix, because an address is compared`},
+		{jsonRule("r", `["ip:address/64,/48"]`, 1<<29, ""),
+			"limit_keys have a parent with too high a limit: r/48 has 4 times the tokens of the one " +
+				"before it"},
+		{jsonRule("r", `["ip:address", "ip:address/64"]`, 1, ""), "limit_keys[1] must be the only " +
+			`ip:address (got "ip:address" and "ip:address/64")`},
+		{
+			jsonRules("", jsonRule("r", `["x", "ip:address/64,/48"]`, 1, ""), jsonRule("r/48", "[]", 1, "")),
+			`rules[1].name must be unique (got "r/48" again)`,
+		},
 	} {
 		p, err := Parse([]byte(c.policy))
 		if want := "httplimit: policy:\n" + c.want; p != nil || err == nil || err.Error() != want {
 			t.Errorf("%s\n%v\nwant\n%s", c.policy, err, want)
+		}
+	}
+}
+
+func TestPrefixesThatAreWrong(t *testing.T) {
+	for _, key := range []string{"/64,/64", "/6,8", "/48,/64", "/", "/0", "/064", "/129", "/ 64"} {
+		_, err := Parse([]byte(jsonRule("r", `["x", "ip:address`+key+`"]`, 1, "")))
+		if want := "limit_keys[1] must be ip:address, with IPv6 prefixes from long to short if it has " +
+			"any, such as ip:address/64,/56,/48"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", key, err, want)
+		}
+	}
+}
+
+// A policy that is made in Go is checked like a policy that is read.
+func TestDelaysMadeInGo(t *testing.T) {
+	limit := tb.Limit{Capacity: 1, Tokens: 1, Per: time.Second}
+	for _, c := range []struct {
+		rule    Rule
+		waiting int
+		want    string
+	}{
+		{Rule{OnLimit: Delay, MaxDelay: time.Second}, 0, ""},
+		{Rule{OnLimit: Delay}, 0, "rules[0].max_delay is missing, because on_limit is delay"},
+		{Rule{OnLimit: Delay, MaxDelay: -1}, 0, "rules[0].max_delay must be > 0 (got -1ns)"},
+		{Rule{OnLimit: 2}, 0, "rules[0].on_limit is 2, want Refuse or Delay"},
+		{Rule{OnLimit: -1}, 0, "rules[0].on_limit is -1, want Refuse or Delay"},
+		{Rule{}, -1, "max_waiting must be a whole number, 1 to 1048576 (got -1)"},
+	} {
+		c.rule.Name, c.rule.Limit = "r", limit
+		p := Rules(c.rule)
+		p.MaxWaiting = c.waiting
+		got := ""
+		if err := errors.Join(p.Check()...); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%+v: %s, want %s", c.rule, got, c.want)
+		}
+	}
+}
+
+func TestMostTiers(t *testing.T) {
+	r := Rule{Name: "r", Limit: tb.Limit{Capacity: 1, Tokens: 1, Per: 1}}
+	r.Tiers = Tiers{By: "header:p", Limits: map[string]tb.Limit{}}
+	for i := range maxTiers {
+		r.Tiers.Limits[sprint(i)] = r.Limit
+	}
+	if err := errors.Join(Rules(r).Check()...); err != nil {
+		t.Error(err)
+	}
+	r.Tiers.Limits["more"] = r.Limit
+	err := errors.Join(Rules(r).Check()...)
+	if err == nil || !strings.Contains(err.Error(), "must have 1 to 65535 tiers (got 65536)") {
+		t.Error(err)
+	}
+}
+
+func TestLimitOfAParent(t *testing.T) {
+	const most = tb.MaxCapacity
+	for _, c := range []struct{ limit, parent tb.Limit }{
+		{tb.Limit{Capacity: 10, Tokens: 3, Per: time.Second},
+			tb.Limit{Capacity: 40, Tokens: 12, Per: time.Second}},
+		{tb.Limit{Capacity: most / 4, Tokens: 2, Per: 8}, tb.Limit{Capacity: most, Tokens: 8, Per: 8}},
+		{tb.Limit{Capacity: most/4 + 1, Tokens: 2, Per: 8}, tb.Limit{}},
+		{tb.Limit{Capacity: 10, Tokens: 2, Per: 7}, tb.Limit{}},
+		{tb.Limit{Tokens: 2, Per: 8}, tb.Limit{}},
+	} {
+		if got := times(c.limit, 4); got != c.parent {
+			t.Errorf("%+v: %+v, want %+v", c.limit, got, c.parent)
 		}
 	}
 }

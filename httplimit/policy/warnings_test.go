@@ -66,6 +66,11 @@ func TestWarnings(t *testing.T) {
 		{oneRule("[]", `"rps": 1, "burst": 9, "cost_source": "response:status",
 			"status_costs": {"401": 1}`), ""},
 		{reported(`"default_cost": 10`), "algorithm_config.default_cost is above burst"},
+		// Rates that adapt, of which the first may be the least or the greatest.
+		{oneRule(`["ip:address"]`, `"rps": 100, "burst": 5, "adaptive": {`+adaptiveRange+`}`),
+			"algorithm_config.adaptive changes the rate of all keys together"},
+		{oneRule("[]", `"rps": 10, "burst": 5, "adaptive": {`+adaptiveRange+`}`), ""},
+		{oneRule("[]", `"rps": 1000, "burst": 5, "adaptive": {`+adaptiveRange+`}`), ""},
 		// Claims.
 		{jsonRules(`"jwt": "unverified"`, fixed),
 			"jwt is unverified: without a check of the signature"},
