@@ -15,20 +15,19 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
-	"github.com/seed-181794aa/ratelimit/httplimit/facetest"
-	"github.com/seed-181794aa/ratelimit/internal/redistest"
+	"github.com/seed-181794aa/ratelimit/proof/facetest"
 	"github.com/seed-181794aa/ratelimit/tb/redis"
 )
 
-// Calls are let through as requests are, with their buckets in memory and in Redis.
+// Calls are let through as requests are.
 func TestFace(t *testing.T) {
-	for name, options := range map[string]func(*testing.T) []Option{
-		"memory": func(*testing.T) []Option { return nil },
-		"Redis": func(t *testing.T) []Option {
-			option := rueidis.ClientOption{
-				InitAddress: []string{redistest.Start(t).Addr}, DisableCache: true,
-			}
-			client, err := rueidis.NewClient(option)
+	facetest.Run(t, facetest.Face{Redis: true, Without: facetest.HeaderAndBody, Open: func(
+		t *testing.T, policy, address string,
+	) func(facetest.Request) facetest.Answer {
+		options := []Option{WithFields()}
+		if address != "" {
+			o := rueidis.ClientOption{InitAddress: []string{address}, DisableCache: true}
+			client, err := rueidis.NewClient(o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -37,20 +36,13 @@ func TestFace(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return []Option{WithHTTPOptions(httplimit.WithStore(store), httplimit.WithTimeout(0))}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			facetest.Run(t, facetest.Face{WithoutResponses: true, WithStatuses: true, Open: func(
-				t *testing.T, policy string,
-			) func(facetest.Request) facetest.Answer {
-				l := mustNew(t, policy, append(options(t), WithFields())...)
-				unknown := grpc.UnknownServiceHandler(echoEmpty)
-				conn := start(t, &backend{}, append(interceptors(l), unknown))
-				return func(r facetest.Request) facetest.Answer { return send(t, conn, r) }
-			}})
-		})
-	}
+			options = append(options,
+				WithHTTPOptions(httplimit.WithStore(store), httplimit.WithTimeout(0)))
+		}
+		interceptors := interceptors(mustNew(t, policy, options...))
+		conn := start(t, &backend{}, append(interceptors, grpc.UnknownServiceHandler(echoEmpty)))
+		return func(r facetest.Request) facetest.Answer { return send(t, conn, r) }
+	}})
 }
 
 func echoEmpty(_ any, stream grpc.ServerStream) error {

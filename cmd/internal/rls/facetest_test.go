@@ -10,52 +10,46 @@ import (
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
-	"github.com/seed-181794aa/ratelimit/httplimit/facetest"
-	"github.com/seed-181794aa/ratelimit/internal/redistest"
+	"github.com/seed-181794aa/ratelimit/proof/facetest"
 )
 
-// The service limits as a policy does whose rules are descriptors of header fields, with its
-// buckets in memory and in Redis. The test is the Envoy that makes the descriptors.
+// The service limits as a policy does whose rules are descriptors of header fields. The test is the
+// Envoy that makes the descriptors.
 func TestFace(t *testing.T) {
-	for name, store := range map[string]func(*testing.T) func(*Config){
-		"memory": func(*testing.T) func(*Config) { return func(*Config) {} },
-		"Redis": func(t *testing.T) func(*Config) {
-			return shared(t, redistest.Start(t).Addr, "error")
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			facetest.Run(t, facetest.Face{Open: func(
-				t *testing.T, policy string,
-			) func(facetest.Request) facetest.Answer {
-				rules, tree := descriptorsOf(t, policy)
-				if tree == "" {
-					return nil
+	facetest.Run(t, facetest.Face{Redis: true, Open: func(
+		t *testing.T, policy, redis string,
+	) func(facetest.Request) facetest.Answer {
+		rules, tree := descriptorsOf(t, policy)
+		if tree == "" {
+			return nil
+		}
+		store := func(*Config) {}
+		if redis != "" {
+			store = shared(t, redis, "error")
+		}
+		s, _ := newService(t, tree, store, func(c *Config) { c.Fields = FieldsAll })
+		return func(r facetest.Request) facetest.Answer {
+			q := request(0)
+			for _, rule := range rules {
+				if len(rule.Keys) == 0 || r.Header.Get(field(rule)) != "" {
+					q.Descriptors = append(q.Descriptors,
+						descriptor(rule.Name+"="+r.Header.Get(field(rule))))
 				}
-				s, _ := newService(t, tree, store(t), func(c *Config) { c.Fields = FieldsAll })
-				return func(r facetest.Request) facetest.Answer {
-					q := request(0)
-					for _, rule := range rules {
-						if len(rule.Keys) == 0 || r.Header.Get(field(rule)) != "" {
-							q.Descriptors = append(q.Descriptors,
-								descriptor(rule.Name+"="+r.Header.Get(field(rule))))
-						}
-					}
-					a := facetest.Answer{Status: http.StatusOK, Header: http.Header{}}
-					if len(q.Descriptors) == 0 { // Envoy does not ask
-						return a
-					}
-					answer := send(t, s, q)
-					if answer.OverallCode == ratelimit.RateLimitResponse_OVER_LIMIT {
-						a.Status = http.StatusTooManyRequests
-					}
-					for _, h := range answer.ResponseHeadersToAdd {
-						a.Header.Set(h.Key, h.Value)
-					}
-					return a
-				}
-			}})
-		})
-	}
+			}
+			a := facetest.Answer{Status: http.StatusOK, Header: http.Header{}}
+			if len(q.Descriptors) == 0 { // Envoy does not ask
+				return a
+			}
+			answer := send(t, s, q)
+			if answer.OverallCode == ratelimit.RateLimitResponse_OVER_LIMIT {
+				a.Status = http.StatusTooManyRequests
+			}
+			for _, h := range answer.ResponseHeadersToAdd {
+				a.Header.Set(h.Key, h.Value)
+			}
+			return a
+		}
+	}})
 }
 
 // descriptorsOf returns the rules of a policy and their descriptors, or nothing if a rule has more

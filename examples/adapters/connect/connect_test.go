@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
-	"github.com/seed-181794aa/ratelimit/httplimit/facetest"
+	"github.com/seed-181794aa/ratelimit/proof/facetest"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/labstack/echo/v5"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
-	"github.com/seed-181794aa/ratelimit/httplimit/facetest"
+	"github.com/seed-181794aa/ratelimit/proof/facetest"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/gofiber/fiber/v3"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
-	"github.com/seed-181794aa/ratelimit/httplimit/facetest"
+	"github.com/seed-181794aa/ratelimit/proof/facetest"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -37,7 +37,7 @@ func TestFace(t *testing.T) {
 		f.All("/*", func(c fiber.Ctx) error { return c.SendString(facetest.Body) })
 		return "http://" + start(t, f)
 	})
-	face.WithoutResponses = true
+	face.Without = facetest.Responses
 	facetest.Run(t, face)
 }
 

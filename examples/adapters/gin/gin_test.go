@@ -9,7 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
-	"github.com/seed-181794aa/ratelimit/httplimit/facetest"
+	"github.com/seed-181794aa/ratelimit/proof/facetest"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -22,7 +22,7 @@ func TestFace(t *testing.T) {
 		engine.Any("/*path", gin.WrapH(facetest.Application()))
 		return facetest.Serve(t, engine)
 	})
-	face.WithoutResponses = true
+	face.Without = facetest.Responses
 	facetest.Run(t, face)
 }
 
