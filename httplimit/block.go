@@ -1,31 +1,33 @@
 package httplimit
 
 import (
-	"strings"
-
+	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // A rule that blocks holds its bucket by the charge that is refused: see prepare. If its costs are
 // in responses, a bucket may lack tokens only because of estimates, and then a refusal must not
-// block. So each key has a second bucket of the same limit, in ruleState.standing, from which only
-// costs that stand are taken, when the response has ended. A refusal asks it, and blocks both if it
-// lacks the cost, too. If the second bucket is lost, it is full, and refusals do not block
-// until costs are settled again.
+// block. So each key has a second bucket in the same table, from which only costs that stand are
+// taken, when the response has ended. A refusal asks it, and blocks both if it lacks the cost, too.
+// If the second bucket is lost, it is full, and refusals do not block until costs are settled again.
 
-// standingID is added to the id of a rule for the second buckets. No rule has such an id.
-const standingID = "::standing"
+// standing is the last part of the key of a second bucket, which has one part more than other keys.
+const standing = "standing"
 
 // blocksLater reports whether the rule blocks and has its costs in responses.
 func (r *rule) blocksLater() bool { return r.Block > 0 && r.price.inResponse }
 
+// standingKey returns the key of the second bucket of a key.
+func (r *rule) standingKey(key string) string {
+	if r.table != nil {
+		return string(compositekey.Append([]byte(key), standing))
+	}
+	return key + string(compositekey.Separator) + standing
+}
+
 // standingCharge returns a charge on e's second bucket.
 func (c *call) standingCharge(e *entry, cost float64) (tb.StoreCharge, error) {
-	charge, err := e.standing.limiters[e.tierIndex].Charge(strings.Clone(e.key), cost)
-	if err == nil && charge == nil {
-		err = nonsense(c.l.store, "no charge")
-	}
-	return charge, err
+	return c.l.charge(e.limiters[e.tierIndex], e.standingKey(e.key), cost)
 }
 
 // lacksStanding reports whether e's rule blocks, and the costs that stand alone refuse the request.
@@ -78,7 +80,7 @@ func (c *call) addStanding(e *entry, cost float64) error {
 	if !e.blocksLater() || cost == 0 {
 		return nil
 	}
-	most := e.standing.limiters[e.tierIndex].Limit().Capacity
+	most := e.limiters[e.tierIndex].Limit().Capacity
 	charge, err := c.standingCharge(e, min(cost, float64(most)))
 	if err != nil {
 		return err

@@ -130,7 +130,7 @@ func TestBlockKeepsSettledCosts(t *testing.T) {
 				t.Fatal(err)
 			}
 			return s
-		}, false},
+		}, true},
 		{"a restart", func(s *site) *site {
 			var file bytes.Buffer
 			if err := s.Snapshot(&file); err != nil {
@@ -171,7 +171,7 @@ func TestBlockKeepsSettledCosts(t *testing.T) {
 func TestBlockInAStoreThatFails(t *testing.T) {
 	for _, failing := range []bool{false, true} {
 		var errs []error
-		store := &standingStore{Memory(), failing}
+		store := standingStore{Memory(), failing}
 		s := newSite(t, `{"name": "r", "limit_keys": ["header:k"], "block": "1h", "algorithm_config": {
 			"rps": 0.001, "burst": 1, "cost_source": "response:status", "status_costs": {"2xx": 1}}}`, WithStore(store),
 			WithHooks(Hooks{Error: func(_ *http.Request, e Event) { errs = append(errs, e.Err) }}))
@@ -189,27 +189,27 @@ func TestBlockInAStoreThatFails(t *testing.T) {
 	}
 }
 
-// standingStore fails in the buckets of the costs that stand.
+// standingStore is a store that may fail in the buckets of the costs that stand.
 type standingStore struct {
 	Store
 	fails bool
 }
 
-func (s *standingStore) Limiters(rule string, limits []tb.Limit) ([]tb.StoreLimiter, error) {
+func (s standingStore) Limiters(rule string, limits []tb.Limit) ([]tb.StoreLimiter, error) {
 	all, err := s.Store.Limiters(rule, limits)
-	if s.fails && strings.HasSuffix(rule, standingID) {
-		all[0] = brokenLimiter{all[0]}
-	}
-	return all, err
+	return []tb.StoreLimiter{standingLimiter{all[0], s.fails}}, err
 }
 
-type brokenLimiter struct{ tb.StoreLimiter }
+type standingLimiter struct {
+	tb.StoreLimiter
+	fails bool
+}
 
-func (b brokenLimiter) Charge(key string, cost float64) (tb.StoreCharge, error) {
-	if key == "" { // as New asks
-		return b.StoreLimiter.Charge(key, cost)
+func (l standingLimiter) Charge(key string, cost float64) (tb.StoreCharge, error) {
+	if l.fails && strings.HasSuffix(key, standing) {
+		return nil, context.DeadlineExceeded
 	}
-	return nil, context.DeadlineExceeded
+	return l.StoreLimiter.Charge(key, cost)
 }
 
 // login is the policy of docs/policy.md for a log-in.

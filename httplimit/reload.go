@@ -84,9 +84,6 @@ func (l *Limiter) inherit(r, old *rule) (*ruleState, error) {
 // r. New names get the tiers that are left. A name that r does not have keeps its tier, because
 // there may be buckets in it.
 func (s *ruleState) holds(r *rule) bool {
-	if (s.standing.limiters != nil) != r.blocksLater() {
-		return false
-	}
 	if r.tiers == nil {
 		return len(s.limiters) == 1
 	}
@@ -105,19 +102,14 @@ func (s *ruleState) holds(r *rule) bool {
 // meanwhile are not charged to s, and responses that end later are settled in old only. A store
 // that is not a Memory has the buckets of old already.
 func (s *ruleState) copyBuckets(old *ruleState) error {
-	indexes := map[int]int{}
+	if s.table == nil || old.table == nil {
+		return nil
+	}
+	indexes := map[int]int{} // the new index of each tier
 	for name, i := range old.tiers {
 		indexes[i] = s.tiers[name]
 	}
-	return errors.Join(s.copy(old.buckets, indexes), s.standing.copy(old.standing, indexes))
-}
-
-// copy is copyBuckets for one of the tables. indexes has the new index of each tier.
-func (b buckets) copy(old buckets, indexes map[int]int) error {
-	if b.table == nil || old.table == nil {
-		return nil
-	}
-	return b.table.Restore(func(yield func(string, tb.State) bool) {
+	return s.table.Restore(func(yield func(string, tb.State) bool) {
 		for key, state := range old.table.Snapshot() {
 			state.Tier = indexes[state.Tier]
 			if !yield(key, state) {
@@ -165,11 +157,7 @@ func (p *compiled) setLimits(before *compiled) error {
 // wanted yields the rule's limiters in use, each with the limit that it should have.
 func (r *rule) wanted() iter.Seq2[tb.StoreLimiter, tb.Limit] {
 	return func(yield func(tb.StoreLimiter, tb.Limit) bool) {
-		both := func(i int, limit tb.Limit) bool {
-			return yield(r.limiters[i], limit) &&
-				(r.standing.limiters == nil || yield(r.standing.limiters[i], limit))
-		}
-		if !both(0, r.Limit) {
+		if !yield(r.limiters[0], r.Limit) {
 			return
 		}
 		for name, i := range r.ruleState.tiers {
@@ -177,7 +165,7 @@ func (r *rule) wanted() iter.Seq2[tb.StoreLimiter, tb.Limit] {
 			if !ok { // its keys have the limit of the rule from now on
 				limit = r.Limit
 			}
-			if !both(i, limit) {
+			if !yield(r.limiters[i], limit) {
 				return
 			}
 		}

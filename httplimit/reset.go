@@ -58,7 +58,7 @@ func (l *Limiter) reset(r *rule, text string) error {
 	for _, key := range keys {
 		err = errors.Join(err, limiter.Reset(ctx, key))
 		if r.blocksLater() {
-			err = errors.Join(err, r.standing.limiters[0].(Resetter).Reset(ctx, key))
+			err = errors.Join(err, limiter.Reset(ctx, r.standingKey(key)))
 		}
 	}
 	return err
@@ -132,9 +132,12 @@ func (s *source) readAddress(text string) (netip.Addr, bool) {
 	return a, ok && (network.IsSingleIP() || text == string(s.networks.AppendNetwork(nil, a)))
 }
 
-// partsOf is the inverse of keyOf for a key in memory.
+// partsOf is the inverse of keyOf for a key in memory. A second bucket has none: see standingKey.
 func (r *rule) partsOf(key string) (parts []KeyPart) {
 	for text, isDigest := range compositekey.All(key) {
+		if len(parts) == len(r.sources) {
+			return nil
+		}
 		s := &r.sources[len(parts)]
 		switch {
 		case s.address:

@@ -205,8 +205,8 @@ func (b *compilation) newExceptions(exceptions []policy.Exception, path policy.P
 
 // ruleState is what a rule keeps when the policy changes: its buckets and its counts.
 type ruleState struct {
-	buckets
-	standing buckets // of the costs that stand, for a rule that blocksLater
+	limiters []tb.StoreLimiter    // by the tier of the table
+	table    *cas.Limiter[string] // has the buckets if they are in a Memory, and is nil otherwise
 
 	tiers  map[string]int // by name, from 1 on; a request without one has 0; needs Limiter.reload
 	counts [stripes]counts
@@ -215,39 +215,22 @@ type ruleState struct {
 	settled, estimated atomic.Uint64 // settlements
 }
 
-// buckets are what the store has made for a rule.
-type buckets struct {
-	limiters []tb.StoreLimiter    // by the tier of the table
-	table    *cas.Limiter[string] // has the buckets if they are in a Memory, and is nil otherwise
-}
-
 // newState returns a state for r. Its buckets are full, unless the store has them already.
 func (l *Limiter) newState(r *rule) (s *ruleState, err error) {
 	s = &ruleState{tiers: map[string]int{}}
 	limits := s.place(r)
-	s.buckets, err = l.newBuckets(r.id, limits, r.price.fallback)
-	if err == nil && r.blocksLater() {
-		s.standing, err = l.newBuckets(r.id+standingID, limits, r.price.fallback)
+	if s.limiters, err = l.store.Limiters(r.id, limits); err != nil {
+		return nil, err
 	}
-	return s, err
-}
-
-func (l *Limiter) newBuckets(id string, limits []tb.Limit, cost float64) (b buckets, err error) {
-	if b.limiters, err = l.store.Limiters(id, limits); err != nil {
-		return b, err
-	}
-	if len(b.limiters) != len(limits) || slices.Contains(b.limiters, nil) {
-		return b, nonsense(l.store, "%d limiters, want %d, and none that is nil", len(b.limiters),
+	if len(s.limiters) != len(limits) || slices.Contains(s.limiters, nil) {
+		return nil, nonsense(l.store, "%d limiters, want %d, and none that is nil", len(s.limiters),
 			len(limits))
 	}
-	if m, ok := b.limiters[0].(*memoryLimiter); ok {
-		b.table = m.Limiter
+	if m, ok := s.limiters[0].(*memoryLimiter); ok {
+		s.table = m.Limiter
 	}
-	charge, err := b.limiters[0].Charge("", cost)
-	if err == nil && charge == nil {
-		err = nonsense(l.store, "no charge")
-	}
-	return b, err
+	_, err = l.charge(s.limiters[0], "", r.price.fallback)
+	return s, err
 }
 
 // ruleID returns the name of a rule in a Store. Two rules with the same id have the same buckets:

@@ -7,16 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"math"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
-	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
-// snapshotFormat and snapshotVersion begin a snapshot. Restore also reads the version before, which
-// has no holds. Another version is an error.
+// snapshotFormat and snapshotVersion begin a snapshot. Another version is an error.
 const (
 	snapshotFormat  = "httplimit buckets"
 	snapshotVersion = 6
@@ -67,10 +64,8 @@ func (l *Limiter) Snapshot(w io.Writer) error {
 	out := json.NewEncoder(compressed)
 	err := out.Encode(snapshotHead{snapshotFormat, snapshotVersion, l.clock().UTC()})
 	for _, r := range l.policy.Load().rules {
-		for id, table := range r.tables() {
-			if err == nil {
-				err = l.writeBuckets(out, r, id, table)
-			}
+		if err == nil && r.table != nil {
+			err = l.writeBuckets(out, r)
 		}
 	}
 	if err = errors.Join(err, compressed.Close()); err != nil {
@@ -79,21 +74,9 @@ func (l *Limiter) Snapshot(w io.Writer) error {
 	return nil
 }
 
-// tables yields the tables of the rule, each with its id in a snapshot.
-func (r *rule) tables() iter.Seq2[string, *cas.Limiter[string]] {
-	return func(yield func(string, *cas.Limiter[string]) bool) {
-		if id := r.snapshotID(); r.table != nil && yield(id, r.table) && r.standing.table != nil {
-			yield(id+standingID, r.standing.table)
-		}
-	}
-}
-
-// writeBuckets writes the line of a table of the rule, and the lines of its buckets that are not
-// full.
-func (l *Limiter) writeBuckets(
-	out *json.Encoder, r *rule, id string, table *cas.Limiter[string],
-) error {
-	if err := out.Encode(snapshotLine{Rule: id}); err != nil {
+// writeBuckets writes the line of the rule, and the lines of its buckets that are not full.
+func (l *Limiter) writeBuckets(out *json.Encoder, r *rule) error {
+	if err := out.Encode(snapshotLine{Rule: r.snapshotID()}); err != nil {
 		return err
 	}
 	names := map[int]string{}
@@ -102,9 +85,9 @@ func (l *Limiter) writeBuckets(
 		names[i] = name
 	}
 	l.reload.Unlock()
-	for key, s := range table.Snapshot() {
+	for key, s := range r.table.Snapshot() {
 		// A reload meanwhile may have raised the limit.
-		if level, err := table.Level(context.Background(), key); err == nil && level.Full == 0 {
+		if level, err := r.table.Level(context.Background(), key); err == nil && level.Full == 0 {
 			continue
 		}
 		b := &snapshotBucket{[]byte(key), s.Tokens, s.At.UnixNano(), 0, names[s.Tier]}
@@ -145,26 +128,33 @@ type Restored struct {
 // changed, its buckets keep their tokens, but not more than the capacity, and their debt.
 //
 // Restore returns an error, and changes nothing, if r has anything but a whole snapshot of this
-// version or the one before, or more buckets for a rule than its table can hold. The error has the
-// number of the line.
+// version, or more buckets for a rule than its table can hold. The error has the number of the line.
 func (l *Limiter) Restore(r io.Reader) (Restored, error) {
 	l.reload.Lock() // because a reload replaces tables
 	defer l.reload.Unlock()
-	s := &restoration{maxKeys: l.maxKeys, found: map[string]savedTable{}}
+	s := &restoration{
+		maxKeys: l.maxKeys, rules: map[string]*rule{}, buckets: map[*rule][]savedBucket{},
+	}
 	for _, r := range l.policy.Load().rules {
-		for id, table := range r.tables() {
-			s.found[id] = savedTable{rule: r, table: table}
+		if r.table != nil {
+			s.rules[r.snapshotID()] = r
 		}
 	}
 	if err := s.read(r); err != nil {
 		return Restored{}, fmt.Errorf("httplimit: snapshot: line %d: %w", s.line, err)
 	}
 	done := Restored{Time: s.head.Time, Skipped: s.skipped}
-	for _, t := range s.tables {
-		if err := t.restore(); err != nil {
-			return done, fmt.Errorf("httplimit: snapshot: rule %q: %w", t.rule.Name, err)
+	for r, buckets := range s.buckets {
+		if err := r.table.Restore(func(yield func(string, tb.State) bool) {
+			for _, b := range buckets {
+				if !yield(b.key, b.state) {
+					return
+				}
+			}
+		}); err != nil {
+			return done, fmt.Errorf("httplimit: snapshot: rule %q: %w", r.Name, err)
 		}
-		done.Buckets += len(t.buckets)
+		done.Buckets += len(buckets)
 	}
 	return done, nil
 }
@@ -172,19 +162,16 @@ func (l *Limiter) Restore(r io.Reader) (Restored, error) {
 // restoration is the work of reading a snapshot.
 type restoration struct {
 	maxKeys int
-	found   map[string]savedTable // that get buckets, by their ids
+	rules   map[string]*rule // that get buckets, by their snapshotIDs
 	line    int
 	head    snapshotHead
-	tables  []*savedTable
-	table   *savedTable // of the last rule; nil before the first
 	skipped []string
+	buckets map[*rule][]savedBucket
 }
 
-// savedTable is the buckets of a table of a rule.
-type savedTable struct {
-	rule    *rule // nil if they are skipped
-	table   *cas.Limiter[string]
-	buckets []*snapshotBucket
+type savedBucket struct {
+	key   string
+	state tb.State
 }
 
 // read reads the whole snapshot.
@@ -201,10 +188,12 @@ func (s *restoration) read(r io.Reader) error {
 	switch h := &s.head; {
 	case h.Format != snapshotFormat:
 		return fmt.Errorf("the format is %q, want %q", h.Format, snapshotFormat)
-	case h.Version != snapshotVersion && h.Version != snapshotVersion-1:
+	case h.Version != snapshotVersion:
 		return fmt.Errorf("the version is %d, want %d", h.Version, snapshotVersion)
 	}
 	in.DisallowUnknownFields()
+	var rule *rule // of the last line of a rule; nil if its buckets are skipped
+	begun := false
 	for {
 		s.line++
 		var line snapshotLine
@@ -214,50 +203,29 @@ func (s *restoration) read(r io.Reader) error {
 		case err != nil:
 			return err
 		case line.Rule != "":
-			s.addRule(line.Rule)
-		case line.Bucket == nil || s.table == nil:
+			if rule, begun = s.rules[line.Rule], true; rule == nil {
+				s.skipped = append(s.skipped,
+					fmt.Sprintf("rule %q: the policy has no such rule in memory", line.Rule))
+			}
+		case line.Bucket == nil || !begun:
 			return errors.New("want a rule, or a bucket after its rule")
-		default:
-			if err := s.table.add(line.Bucket, s.maxKeys); err != nil {
+		case rule != nil:
+			if err := s.add(rule, line.Bucket); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// addRule finds the rule that gets the buckets after its line.
-func (s *restoration) addRule(id string) {
-	found := s.found[id]
-	s.table = &found
-	if s.table.rule == nil {
-		s.skipped = append(s.skipped, fmt.Sprintf("rule %q: the policy has no such rule in memory", id))
-		return
-	}
-	s.tables = append(s.tables, s.table)
-}
-
-func (t *savedTable) add(b *snapshotBucket, most int) error {
-	if t.rule == nil {
-		return nil
-	}
-	if err := b.state(t.rule.ruleState).Validate(); err != nil {
+func (s *restoration) add(r *rule, b *snapshotBucket) error {
+	state := b.state(r.ruleState)
+	if err := state.Validate(); err != nil {
 		return err
 	}
-	if len(t.buckets) == most {
-		return fmt.Errorf("rule %q has more buckets than its table can hold, which is %d",
-			t.rule.Name, most)
+	if len(s.buckets[r]) == s.maxKeys {
+		return fmt.Errorf("rule %q has more buckets than its table can hold, which is %d", r.Name,
+			s.maxKeys)
 	}
-	t.buckets = append(t.buckets, b)
+	s.buckets[r] = append(s.buckets[r], savedBucket{string(b.Key), state})
 	return nil
-}
-
-// restore gives the rule its buckets.
-func (t *savedTable) restore() error {
-	return t.table.Restore(func(yield func(string, tb.State) bool) {
-		for _, b := range t.buckets {
-			if !yield(string(b.Key), b.state(t.rule.ruleState)) {
-				return
-			}
-		}
-	})
 }

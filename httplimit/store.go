@@ -48,11 +48,8 @@ func (c *call) prepare(e *entry) (charge tb.Charge, err error) {
 		m.charge(&e.inMemory, e.key, e.cost)
 		e.charge, charge = &e.inMemory, &e.inMemory
 	} else {
-		e.charge, err = e.limiters[e.tierIndex].Charge(strings.Clone(e.key), e.cost)
-		if charge = e.charge; err == nil && charge == nil {
-			err = nonsense(c.l.store, "no charge")
-		}
-		if err != nil {
+		e.charge, err = c.l.charge(e.limiters[e.tierIndex], strings.Clone(e.key), e.cost)
+		if charge = e.charge; err != nil {
 			return nil, err
 		}
 	}
@@ -66,6 +63,15 @@ func (c *call) prepare(e *entry) (charge tb.Charge, err error) {
 		e.charge.HoldOnRefusal(e.Block)
 	}
 	return charge, nil
+}
+
+// charge returns a charge of a limiter of the store.
+func (l *Limiter) charge(limiter tb.StoreLimiter, key string, cost float64) (tb.StoreCharge, error) {
+	charge, err := limiter.Charge(key, cost)
+	if err == nil && charge == nil {
+		err = nonsense(l.store, "no charge")
+	}
+	return charge, err
 }
 
 // remote is a Store that may be late. A client cannot make it fail.
