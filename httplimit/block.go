@@ -74,14 +74,14 @@ func (c *call) block(e *entry) {
 	}
 }
 
-// addStanding takes a cost that stands from e's second bucket, also into debt, but not more than a
-// full bucket has.
-func (c *call) addStanding(e *entry, cost float64) error {
-	if !e.blocksLater() || cost == 0 {
+// addStanding takes the cost of e, which stands, from its second bucket, also into debt, but not
+// more than a full bucket has.
+func (c *call) addStanding(e *entry) error {
+	if !e.blocksLater() || e.cost == 0 {
 		return nil
 	}
 	most := e.limiters[e.tierIndex].Limit().Capacity
-	charge, err := c.standingCharge(e, min(cost, float64(most)))
+	charge, err := c.standingCharge(e, min(e.cost, float64(most)))
 	if err != nil {
 		return err
 	}

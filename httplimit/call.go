@@ -49,12 +49,13 @@ type perRequest struct {
 // entry is a rule that applies to the request.
 type entry struct {
 	*rule
-	cost      float64
+	cost      float64 // the estimate, until a settlement knows the actual one
+	known     bool    // the actual cost
+	refused   bool
+	fault     fault // why the request is refused whatever the bucket holds
+	faultyKey string
 	keeps     float64 // the tokens that must be left
 	key       string  // a view of call.keys
-	fault     fault   // why the request is refused whatever the bucket holds
-	faultyKey string
-	refused   bool
 	decision  tb.Decision
 	delay     time.Duration // of the charge that was taken
 

@@ -168,7 +168,7 @@ func appendDigest(key, sum []byte, asText bool) []byte {
 }
 
 // fault is why a request does not have a part of a key.
-type fault int
+type fault uint8
 
 const (
 	noFault fault = iota

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 	"maps"
 	"net"
 	"net/http"
@@ -32,7 +33,6 @@ import (
 type Settlement struct {
 	call      *call // nil after the settlement
 	w         http.ResponseWriter
-	parts     []part
 	flights   []adapt.Request // nil once the status is known
 	bytes     int64           // of the response's body
 	usage     UsageReader     // or nil
@@ -51,23 +51,20 @@ func (c *call) newSettlement(observed bool) *Settlement {
 	if !c.policy.settles && !adapts {
 		return nil
 	}
-	var parts []part
-	var flights []adapt.Request
-	byStatus := false
+	s := &Settlement{call: c}
+	settles := false
 	for i := range c.entries {
 		e := &c.entries[i]
-		if p := &e.price; p.hidden || p.inResponse && c.hasTaken(e) {
-			parts = append(parts, part{entry: e})
-			byStatus = byStatus || p.kind == policy.ResponseStatus
-		}
+		settles = settles || e.price.hidden || c.settles(e)
+		s.byStatus = s.byStatus || e.price.kind == policy.ResponseStatus && c.settles(e)
 		if adapts && e.control != nil && c.hasTaken(e) {
-			flights = append(flights, e.control.Begin())
+			s.flights = append(s.flights, e.control.Begin())
 		}
 	}
-	if parts == nil && flights == nil {
+	if !settles && s.flights == nil {
 		return nil
 	}
-	return &Settlement{call: c, parts: parts, flights: flights, byStatus: byStatus}
+	return s
 }
 
 func isNotPrintable(r rune) bool { return r < ' ' || r > '~' }
@@ -77,6 +74,9 @@ func isNotPrintable(r rune) bool { return r < ' ' || r > '~' }
 func (c *call) hasTaken(e *entry) bool {
 	return e.decision.Allowed && !c.failedOpen
 }
+
+// settles reports whether the cost of an entry of a granted request is settled.
+func (c *call) settles(e *entry) bool { return e.price.inResponse && c.hasTaken(e) }
 
 // Writer returns the ResponseWriter for the response. It has the optional methods of w: Flush,
 // Hijack, ReadFrom and what http.ResponseController calls. http.MaxBytesReader knows only the
@@ -143,8 +143,8 @@ func (s *Settlement) Cancel() {
 		return
 	}
 	s.observe(http.StatusServiceUnavailable, nil)
-	for i := range s.parts {
-		s.parts[i].actual, s.parts[i].known = 0, true
+	for e := range s.entries() {
+		e.read(0, true)
 	}
 	s.settle()
 }
@@ -173,49 +173,56 @@ func (s *Settlement) ReadStatus(status string) {
 		code = http.StatusServiceUnavailable
 	}
 	s.observe(code, nil)
-	for i := range s.parts {
-		p := &s.parts[i]
-		if p.price.kind == policy.ResponseStatus && !s.hasStatus && !s.isGone() {
-			p.actual, p.known = p.Cost.OfStatus(status), true
+	for e := range s.entries() {
+		if e.price.kind == policy.ResponseStatus && !s.hasStatus && !s.isGone() {
+			e.read(e.Cost.OfStatus(status), true)
 		}
 	}
 	s.hasStatus = true
 }
 
-// settle ends the settlement.
-func (s *Settlement) settle() {
-	c, parts := s.call, s.parts
-	s.call, s.parts = nil, nil
-	defer c.end()
-	for i := range parts {
-		p := &parts[i]
-		if !c.hasTaken(p.entry) {
-			continue
-		}
-		stands, err := p.cost, error(nil)
-		if p.known {
-			stands, err = p.actual, p.charge.Settle(p.actual)
-		}
-		if err == nil {
-			err = c.addStanding(p.entry, stands)
-		}
-		switch {
-		case err != nil:
-			c.count(p.entry).errors.Add(1)
-			c.runHook(c.l.hooks.Error, p.entry, err)
-		case p.known:
-			p.settled.Add(1)
-		default:
-			p.estimated.Add(1)
+// entries yields the entries of the request until they are settled.
+func (s *Settlement) entries() iter.Seq[*entry] {
+	return func(yield func(*entry) bool) {
+		for i := 0; s.call != nil && i < len(s.call.entries) && yield(&s.call.entries[i]); i++ {
 		}
 	}
 }
 
-// part is the settlement of one rule, or only hides its field.
-type part struct {
-	*entry
-	known  bool
-	actual float64
+// settle ends the settlement.
+func (s *Settlement) settle() {
+	c := s.call
+	s.call = nil
+	defer c.end()
+	for i := range c.entries {
+		e := &c.entries[i]
+		if !c.settles(e) {
+			continue
+		}
+		var err error
+		if e.known {
+			err = e.charge.Settle(e.cost)
+		}
+		if err == nil {
+			err = c.addStanding(e)
+		}
+		switch {
+		case err != nil:
+			c.count(e).errors.Add(1)
+			c.runHook(c.l.hooks.Error, e, err)
+		case e.known:
+			e.settled.Add(1)
+		default:
+			e.estimated.Add(1)
+		}
+	}
+}
+
+// read makes a cost that the response has shown, if it has, the cost of the request.
+func (e *entry) read(cost float64, known bool) {
+	if known {
+		e.cost, e.known = cost, true
+	}
 }
 
 // ReadHeader reads the costs from the header of a response, and removes the fields that are hidden.
@@ -234,13 +241,13 @@ func (s *Settlement) readHeader(status int, h http.Header) {
 	if status != 0 && s.byStatus {
 		s.ReadStatus(strconv.Itoa(status))
 	}
-	for i := range s.parts {
-		if p := &s.parts[i]; p.price.field != "" {
-			p.actual, p.known = p.price.actual(h[p.price.field])
+	for e := range s.entries() {
+		if field := e.price.field; field != "" {
+			e.read(e.price.actual(h[field]))
 		}
 	}
-	for i := range s.parts {
-		if p := &s.parts[i].price; p.hidden {
+	for e := range s.entries() {
+		if p := &e.price; p.hidden {
 			delete(h, p.field)
 			if lines := h["Trailer"]; len(lines) > 0 {
 				names := listed([]string{strings.Join(lines, ",")})
@@ -254,19 +261,18 @@ func (s *Settlement) readHeader(status int, h http.Header) {
 
 // hideTrailers removes the fields that are hidden from the trailers that were not announced.
 func (s *Settlement) hideTrailers(h http.Header) {
-	for i := range s.parts {
-		p := &s.parts[i].price
+	for e := range s.entries() {
 		maps.DeleteFunc(h, func(key string, _ []string) bool {
 			name, isTrailer := strings.CutPrefix(key, http.TrailerPrefix)
-			return p.hidden && isTrailer && strings.EqualFold(name, p.field)
+			return e.price.hidden && isTrailer && strings.EqualFold(name, e.price.field)
 		})
 	}
 }
 
 // beginUsage begins to read the usage of the response, if a rule has its cost there.
 func (s *Settlement) beginUsage(h http.Header) {
-	for i := range s.parts {
-		if s.parts[i].price.kind == policy.ResponseUsage {
+	for e := range s.entries() {
+		if e.price.kind == policy.ResponseUsage && s.call.settles(e) {
 			s.usage = s.call.l.usage.Read(s.call.r, h)
 			return
 		}
@@ -278,19 +284,16 @@ func (s *Settlement) readBody() {
 	if s.call.r.Method == http.MethodHead { // net/http drops the body
 		s.bytes = 0
 	}
-	s.report(policy.ResponseBytes, float64(s.bytes))
+	tokens, hasUsage := 0.0, false
 	if s.usage != nil {
-		if tokens, ok := s.usage.Usage(); ok && tokens >= 0 {
-			s.report(policy.ResponseUsage, tokens)
-		}
+		tokens, hasUsage = s.usage.Usage()
 	}
-}
-
-// report makes a number of tokens the cost of the rules with this kind of source.
-func (s *Settlement) report(kind string, tokens float64) {
-	for i := range s.parts {
-		if p := &s.parts[i]; p.price.kind == kind {
-			p.actual, p.known = p.price.bound(tokens), true
+	for e := range s.entries() {
+		switch e.price.kind {
+		case policy.ResponseBytes:
+			e.read(e.price.bound(float64(s.bytes)), true)
+		case policy.ResponseUsage:
+			e.read(e.price.bound(tokens), hasUsage && tokens >= 0)
 		}
 	}
 }
@@ -301,23 +304,17 @@ type meter struct {
 	s *Settlement
 }
 
-// newMeter returns a meter with the optional methods of w. It has ReadFrom only with the other
-// methods of HTTP/1, because io.Copy does not need it. With Hijack it always has Flush.
+// newMeter returns a meter with the optional methods of w. With Hijack, which a writer of HTTP/1 has,
+// it always has Flush and ReadFrom. io.Copy needs no ReadFrom otherwise.
 func newMeter(s *Settlement, w http.ResponseWriter) http.ResponseWriter {
-	m := &meter{w, s}
-	_, canRead := w.(io.ReaderFrom)
-	canFlush := supports[http.Flusher](w) || supports[interface{ FlushError() error }](w)
-	canHijack := supports[http.Hijacker](w)
-	f := flusher{m}
+	f := flusher{&meter{w, s}}
 	switch {
-	case canHijack && canFlush && canRead: // HTTP/1
-		return readerFrom{hijacker{f}}
-	case canHijack:
+	case supports[http.Hijacker](w):
 		return hijacker{f}
-	case canFlush:
+	case supports[http.Flusher](w) || supports[interface{ FlushError() error }](w):
 		return f
 	}
-	return m
+	return f.meter
 }
 
 // supports reports whether w, or a writer that it unwraps to, is a T.
@@ -347,9 +344,9 @@ func (m *meter) WriteHeader(status int) {
 	}
 	// The fields of an informational response are not about the cost of the final one.
 	hidden := http.Header{}
-	for _, p := range m.s.parts {
-		field := p.price.field
-		if values, isSet := m.Header()[field]; isSet && p.price.hidden {
+	for e := range m.s.entries() {
+		field := e.price.field
+		if values, isSet := m.Header()[field]; isSet && e.price.hidden {
 			hidden[field] = values
 			delete(m.Header(), field)
 		}
@@ -366,17 +363,6 @@ func (m *meter) Write(b []byte) (int, error) {
 	if m.s.usage != nil {
 		_, _ = m.s.usage.Write(b[:n])
 	}
-	return n, err
-}
-
-// WriteString implements io.StringWriter.
-func (m *meter) WriteString(text string) (int, error) {
-	m.s.readHeader(http.StatusOK, m.Header())
-	if m.s.usage != nil {
-		return m.Write([]byte(text))
-	}
-	n, err := io.WriteString(m.ResponseWriter, text)
-	m.s.bytes += int64(n)
 	return n, err
 }
 
@@ -403,25 +389,15 @@ func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, buffer, err
 }
 
-type readerFrom struct{ hijacker }
-
 // ReadFrom implements io.ReaderFrom.
-func (r readerFrom) ReadFrom(src io.Reader) (int64, error) {
-	r.s.readHeader(http.StatusOK, r.Header())
-	if usage := r.s.usage; usage != nil {
-		src = io.TeeReader(src, ignoringErrors{usage})
+func (h hijacker) ReadFrom(src io.Reader) (int64, error) {
+	h.s.readHeader(http.StatusOK, h.Header())
+	if h.s.usage != nil {
+		return io.Copy(struct{ io.Writer }{h.meter}, src)
 	}
-	n, err := r.ResponseWriter.(io.ReaderFrom).ReadFrom(src)
-	r.s.bytes += n
+	n, err := io.Copy(h.ResponseWriter, src)
+	h.s.bytes += n
 	return n, err
-}
-
-// ignoringErrors is a writer that a response does not depend on.
-type ignoringErrors struct{ io.Writer }
-
-func (w ignoringErrors) Write(b []byte) (int, error) {
-	_, _ = w.Writer.Write(b)
-	return len(b), nil
 }
 
 // observe reports the header of the response to the adaptive rules. Only the first call has an
