@@ -17,7 +17,10 @@ type Explanation struct {
 	// fails.
 	Level tb.Level
 	// Tier is the name of the request's tier, or "" if it has the limit of the rule itself.
-	Tier   string
+	Tier string
+	// Class is the class of Priority that the request counts as: a name in Keep, or policy.AnyClass
+	// for all others. It is "" if the rule has no classes.
+	Class  string
 	Shadow bool
 	// Adaptive is the range of the rate, or zero if the rate is fixed.
 	Adaptive policy.Adaptive
@@ -47,6 +50,9 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 		x := Explanation{
 			Key: c.keyParts(e.rule), Tier: e.tierName, Shadow: e.Shadow,
 			Block: e.Block, Estimate: e.price.inResponse,
+		}
+		if e.classes != nil {
+			x.Class = e.classes.of(c, e).name
 		}
 		switch e.fault {
 		case isMissing:

@@ -124,13 +124,10 @@ func (c *call) pushEntry(r *rule) bool {
 	}
 	e := c.newEntry(r.now())
 	if r.tiers != nil {
-		var repeated bool
-		if e.rule, repeated = r.tierOf(c); repeated && !r.Shadow {
-			c.setFault(e, isRepeated, r.tiers.by.name)
-		}
+		e.rule = r.tiers.of(c, e)
 	}
 	if r.classes != nil {
-		c.keep(e)
+		e.keeps = policy.Kept(r.classes.of(c, e).share, e.Limit.Capacity)
 	}
 	e.cost = r.price.cost(c)
 	start, inMemory := len(c.keys), r.table != nil

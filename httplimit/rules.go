@@ -62,10 +62,10 @@ type rule struct {
 	price    pricing
 	ruleText
 	*ruleState
-	control  *control // nil if the rate is fixed
-	classes  *classes // nil if there are none
-	tiers    *tiers   // nil if there are none
-	tierName string   // if this is the rule with the limit of a tier
+	control  *control       // nil if the rate is fixed
+	classes  *choice[class] // nil if there are none
+	tiers    *choice[*rule] // the rules with the limits of the tiers; nil if there are none
+	tierName string         // if this is one of them
 
 	tierIndex int // in the table
 

@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/seed-181794aa/ratelimit/httplimit/policy"
@@ -12,10 +13,51 @@ import (
 // left. A table of 128 tiers takes some 50 kB more.
 const spareTiers = 128
 
-// tiers are the tiers of a rule, prepared for requests.
-type tiers struct {
-	by    source
-	rules map[string]*rule // by the normalized name; each is the rule with the limit of the tier
+// choice is what a request gets by the value of a key, such as a tier or a class.
+type choice[T any] struct {
+	by     source
+	values map[string]T // by the normalized name
+	other  T            // of a request that names none of them
+}
+
+// newChoice makes the choice between the names at path ready. A name that no request can have is an
+// error, and so are two that no request can tell apart.
+func newChoice[T any](
+	b *compilation, by source, path policy.Path, names []string, other T, value func(name string) T,
+) *choice[T] {
+	c := &choice[T]{by: by, values: map[string]T{}, other: other}
+	taken := map[string]string{}
+	for _, name := range names {
+		at := path.Field(name)
+		if _, must := by.matcher(name); must != "" && name != "" {
+			b.errs.Add(at, "%s", must)
+		}
+		v := name
+		if by.normalize != nil {
+			v = cmp.Or(by.normalize(name), name)
+		}
+		if first, ok := taken[v]; ok {
+			b.errs.Add(at, "must not have the same values as %q", first)
+		}
+		taken[v], c.values[v] = name, value(name)
+	}
+	return c
+}
+
+// of returns what a request gets for the rule of e. Several values of the key are a fault.
+func (ch *choice[T]) of(c *call, e *entry) T {
+	name, repeated := ch.by.keyValue(c)
+	v, ok := ch.values[name]
+	switch {
+	case repeated:
+		if !e.Shadow {
+			c.setFault(e, isRepeated, ch.by.name)
+		}
+		return ch.other
+	case !ok:
+		return ch.other
+	}
+	return v
 }
 
 // addTiers makes the tiers of a rule ready, which clients see by the rule's label.
@@ -23,31 +65,17 @@ func (b *compilation) addTiers(r *rule, path policy.Path) {
 	if len(r.Tiers.Limits) == 0 {
 		return
 	}
-	by := path.Field("algorithm_config").Field("tiers").Field("by")
-	r.tiers = &tiers{by: b.newSource(r.Tiers.By, by), rules: map[string]*rule{}}
-	for _, name := range r.Tiers.Names() {
-		t := *r
-		t.tiers, t.tierName, t.Limit = nil, name, r.Tiers.Limits[name]
+	path = path.Field("algorithm_config").Field("tiers")
+	by := b.newSource(r.Tiers.By, path.Field("by"))
+	base := *r
+	r.tiers = newChoice(b, by, path.Field("limits"), r.Tiers.Names(), r, func(name string) *rule {
+		t := base
+		t.tierName, t.Limit = name, r.Tiers.Limits[name]
 		if t.Limit.Validate() == nil {
 			t.ruleText = newRuleText(r.label, &t.Rule)
 		}
-		limitPath := path.Field("algorithm_config").Field("tiers").Field("limits").Field(name)
-		name = r.tiers.by.checkName(name, limitPath, b)
-		if other := r.tiers.rules[name]; other != nil {
-			b.errs.Add(limitPath, "must not have the same values as the tier %q", other.tierName)
-		}
-		r.tiers.rules[name] = &t
-	}
-}
-
-// tierOf returns the rule with the limit of the request's tier. It reports repeated if the request
-// has several values of the key that names the tier.
-func (r *rule) tierOf(c *call) (tier *rule, repeated bool) {
-	name, repeated := r.tiers.by.keyValue(c)
-	if t := r.tiers.rules[name]; t != nil && !repeated {
-		return t, false
-	}
-	return r, repeated
+		return &t
+	})
 }
 
 // place gives the tiers of a rule their places, and returns the limits of all places.
@@ -69,7 +97,7 @@ func (r *rule) share() {
 	if r.tiers == nil {
 		return
 	}
-	for _, t := range r.tiers.rules {
+	for _, t := range r.tiers.values {
 		t.ruleState, t.tierIndex = r.ruleState, r.ruleState.tiers[t.tierName]
 	}
 }

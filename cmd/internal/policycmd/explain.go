@@ -125,12 +125,16 @@ func cost(e httplimit.Explanation) string {
 	return fmt.Sprintf("%g", e.Cost)
 }
 
-// name returns the name of the rule and of the request's tier.
+// name returns the name of the rule, and of the request's tier and class.
 func name(e httplimit.Explanation) string {
-	if e.Tier == "" {
-		return e.Rule
+	text := e.Rule
+	if e.Tier != "" {
+		text += fmt.Sprintf(", tier %q", e.Tier)
 	}
-	return fmt.Sprintf("%s, tier %q", e.Rule, e.Tier)
+	if e.Class != "" {
+		text += fmt.Sprintf(", class %q", e.Class)
+	}
+	return text
 }
 
 func mode(shadow bool) string {
@@ -154,6 +158,8 @@ func decision(e httplimit.Explanation) string {
 		return fmt.Sprintf("granted, %d left; an empty one blocks for %v", e.Remaining, e.Block)
 	case e.Allowed:
 		return fmt.Sprintf("granted, %d left", e.Remaining)
+	case e.Class != "":
+		return "refused: costs more than the class may take"
 	}
 	return "refused: costs more than the burst"
 }

@@ -2,6 +2,7 @@ package policycmd
 
 import (
 	"bytes"
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -12,6 +13,8 @@ import (
 func TestExplainShowsWhatIsSpecialAboutARule(t *testing.T) {
 	const tiers = `{"name": "r", "limit_keys": ["header:k"], "algorithm_config": {"rps": 1,
 		"burst": 5, "tiers": {"by": "header:plan", "limits": {"gold": {"rps": 10, "burst": 50}}}}}`
+	const classes = `{"name": "r", "limit_keys": [], "priority": {"by": "header:class", "keep": {
+		"bot": 0.5, "*": 0}}, "algorithm_config": {"rps": 1, "burst": 8, "fixed_cost": %d}}`
 	for _, tt := range []struct {
 		policy string
 		header []string
@@ -29,6 +32,12 @@ func TestExplainShowsWhatIsSpecialAboutARule(t *testing.T) {
 			"\n" + `r, tier "gold"  enforce  header:k=1  1     50     10/s  granted, 49 left` + "\n"},
 		{tiers, []string{"K: 1", "Plan: lead"},
 			"\n" + `r     enforce  header:k=1  1     5      1/s   granted, 4 left` + "\n"},
+		{fmt.Sprintf(classes, 2), []string{"Class: bot"},
+			"\n" + `r, class "bot"  enforce  all requests  2     8      1/s   granted, 2 left` + "\n"},
+		{fmt.Sprintf(classes, 5), nil,
+			"\n" + `r, class "*"  enforce  all requests  5     8      1/s   granted, 3 left` + "\n"},
+		{fmt.Sprintf(classes, 5), []string{"Class: bot"},
+			"refused: costs more than the class may take\n"},
 	} {
 		var out bytes.Buffer
 		c := Explain{
