@@ -2,12 +2,13 @@ package redis
 
 import (
 	"hash/maphash"
+	"strings"
 	"sync/atomic"
 
-	"github.com/seed-181794aa/ratelimit/lru"
+	"github.com/puzpuzpuz/xsync/v3"
 )
 
-// maxDenials is the most keys whose bucket is remembered, in about 10 MB if they are short.
+// maxDenials is the most keys whose bucket is remembered, in about 11 MB if they are short.
 const maxDenials = 1 << 16
 
 // denials remembers buckets that could not pay what was asked of them. As a rule, other clients
@@ -16,13 +17,18 @@ const maxDenials = 1 << 16
 //
 // The bucket is remembered and not only the refused cost, so the answers are exact.
 type denials struct {
-	lru.Map[string, denial]
+	seen *xsync.MapOf[string, *denial]
 
 	// resets has a count for each part of the keys. The lower half of a count is the resets under way,
 	// and the upper half is the resets that have ended. A bucket from before a reset does not count
 	// after it. During a reset none counts, because a command may have met the new bucket already.
 	resets [256]atomic.Uint64
 	seed   maphash.Seed
+}
+
+func (d *denials) init() {
+	d.seen = xsync.NewMapOf[string, *denial]()
+	d.seed = maphash.MakeSeed()
 }
 
 // of returns the count of key's resets.
@@ -36,7 +42,7 @@ const resetEnds = 1<<32 - 1
 // sight is a bucket that the server has shown between two local times. All times are in µs.
 type sight struct {
 	state
-	layout         uint64 // its id, because a value of the map has no pointers
+	layout         *layout
 	sent, received int64
 	resets         uint64 // of denials, when the command was sent
 }
@@ -47,20 +53,11 @@ func (w *sight) latest(local int64) uint64 {
 	return w.now + uint64(since+since/drift+2)
 }
 
-// denial is a bucket that counts until a local time. It is immutable, except for replaced.
+// denial is a bucket that counts until a local time. It is immutable.
 type denial struct {
 	sight
-	until    int64
-	replaced atomic.Bool
+	until int64
 }
-
-// Stamp implements lru.Values.
-func (*denials) Stamp(v *denial) (stamp, word uint64, final bool) {
-	return uint64(v.until), 0, v.replaced.Load()
-}
-
-// Retire implements lru.Values.
-func (*denials) Retire(*denial, uint64, uint64, uint64) bool { return true }
 
 // holds reports whether v, which may be nil, counts for key at a local time.
 func (d *denials) holds(key string, v *denial, local int64) bool {
@@ -74,8 +71,9 @@ func (l *shared) denied(m *layout, key string, it *item) (s state, ok bool) {
 	if l.denial == 0 || it.kind != kindTake && it.kind != kindKeep || need > m.capacity {
 		return s, false
 	}
-	v, local := l.denials.Load(key), l.local()
-	if !l.denials.holds(key, v, local) || v.layout != m.id {
+	v, _ := l.denials.seen.Load(key)
+	local := l.local()
+	if !l.denials.holds(key, v, local) || v.layout != m {
 		return s, false
 	}
 	s = m.at(v.state, v.latest(local))
@@ -88,43 +86,33 @@ func (l *shared) denied(m *layout, key string, it *item) (s state, ok bool) {
 // remember keeps a bucket that cannot pay cost, and brings a bucket up to date that is kept. What
 // is kept under another limit does not count any more, unless it is of a later command: the bucket
 // was converted since.
-func (l *shared) remember(m *layout, key string, w sight, cost uint64) {
+func (l *shared) remember(key string, w sight, cost uint64) {
 	if l.denial == 0 || uint32(w.resets) != 0 {
 		return
 	}
-	until := int64(0)
+	d, m, end := &l.denials, w.layout, int64(0)
 	if s := w.state; cost > 0 && !m.pay(&s, cost) {
-		until = w.sent + min(l.denial, m.retry(&s, cost)).Microseconds()
+		end = w.sent + min(l.denial, m.retry(&s, cost)).Microseconds()
 	}
-	set := func(v *denial) { v.sight, v.until = w, until }
-	for {
-		old := l.denials.Load(key)
-		held := l.denials.holds(key, old, w.received)
-		switch {
-		case held && old.layout == w.layout:
+	if old, _ := d.seen.Load(key); old == nil && end <= w.received {
+		return
+	}
+	if d.seen.Size() >= maxDenials { // all of them end soon
+		d.seen.Clear()
+	}
+	d.seen.Compute(strings.Clone(key), func(old *denial, _ bool) (_ *denial, ended bool) {
+		until := end
+		switch held := d.holds(key, old, w.received); {
+		case held && old.layout == m:
 			if !m.isBefore(old.state, w.state) {
-				return
+				return old, false
 			}
 			until = max(until, old.until)
-		case held && w.now < old.now, !held && until <= w.received:
-			return
+		case held && w.now < old.now:
+			return old, false
 		}
-		if old == nil {
-			now := uint64(w.received)
-			_, _, outcome := l.denials.Insert(key, now, now, 0, func(v *denial) uint64 {
-				set(v)
-				return uint64(until)
-			})
-			if outcome == lru.Inserted {
-				return
-			}
-			continue
-		}
-		old.replaced.Store(true)
-		if l.denials.Replace(key, old, 0, set) != nil {
-			return
-		}
-	}
+		return &denial{w, until}, until <= w.received
+	})
 }
 
 // isBefore reports whether s is older than v. Clocks may be set back, but of two states of a bucket

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -121,12 +122,12 @@ func TestResetForgetsDenials(t *testing.T) {
 	resets := l.denials.of("a")
 	during := late
 	during.resets = resets.Add(1)
-	l.remember(l.layout.Load(), "a", during, l.layout.Load().scale)
+	l.remember("a", during, l.layout.Load().scale)
 	if _, ok := l.isDenied("a", l.layout.Load().scale); ok {
 		t.Error("a reply counts during a reset")
 	}
 	resets.Add(resetEnds)
-	l.remember(l.layout.Load(), "a", late, l.layout.Load().scale)
+	l.remember("a", late, l.layout.Load().scale)
 	if _, ok := l.isDenied("a", l.layout.Load().scale); ok {
 		t.Error("a reply from before the reset counts")
 	}
@@ -147,8 +148,8 @@ func TestDenialEnds(t *testing.T) {
 		l := newLimiter(t, c, tt.limit, WithMaxDenial(tt.denial))
 		sent := l.local()
 		empty := state{time: 1_000_000, now: 1_000_000, deficit: l.layout.Load().capacity}
-		l.remember(l.layout.Load(), "a", newSight(l, empty, sent, sent, 0), l.layout.Load().scale)
-		v := l.denials.Load("a")
+		l.remember("a", newSight(l, empty, sent, sent, 0), l.layout.Load().scale)
+		v, _ := l.denials.seen.Load("a")
 		if tt.want == 0 {
 			if v != nil {
 				t.Errorf("%v: %+v", tt.denial, v.sight)
@@ -169,7 +170,7 @@ func TestOlderReplyDoesNotReplaceANewerOne(t *testing.T) {
 	l := newLimiter(t, dial(t, redistest.Start(t)), perSecond(10, 1)) // 10⁶ units a token
 	remember := func(time, deficit, now uint64) {
 		w := newSight(l, newState(time, deficit, now), l.local(), l.local(), 0)
-		l.remember(l.layout.Load(), "a", w, 10*l.layout.Load().scale)
+		l.remember("a", w, 10*l.layout.Load().scale)
 	}
 	for _, tt := range []struct {
 		name               string
@@ -186,17 +187,31 @@ func TestOlderReplyDoesNotReplaceANewerOne(t *testing.T) {
 		{"full", 7_001_000, 0, 8_000_000, true},
 	} {
 		remember(tt.time, tt.deficit, tt.now)
-		got := l.denials.Load("a").state
+		v, _ := l.denials.seen.Load("a")
+		got := v.state
 		if kept := got == newState(tt.time, tt.deficit, tt.now); kept != tt.kept {
 			t.Errorf("%s: the denial is %+v", tt.name, got)
 		}
 	}
 }
 
+// A full table forgets all of its buckets.
 func TestDenialsAreBounded(t *testing.T) {
-	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
-	if n := l.denials.Max(); n != maxDenials {
-		t.Errorf("at most %d keys, want %d", n, maxDenials)
+	l := newLimiter(t, unconnected{}, slow)
+	m := l.layout.Load()
+	remember := func(key string) {
+		w := newSight(l, newState(noon, m.capacity, noon), l.local(), l.local(), 0)
+		l.remember(key, w, m.scale)
+	}
+	for i := range maxDenials {
+		remember(strconv.Itoa(i))
+	}
+	if n := l.denials.seen.Size(); n != maxDenials {
+		t.Errorf("%d keys, want %d", n, maxDenials)
+	}
+	remember("a")
+	if _, ok := l.isDenied("a", m.scale); !ok || l.denials.seen.Size() != 1 {
+		t.Errorf("%d keys, and the last is known: %t", l.denials.seen.Size(), ok)
 	}
 }
 
@@ -252,7 +267,7 @@ func TestLateReplyOfAnotherTierIsNotRemembered(t *testing.T) {
 	}{{fast, noon + 2000}, {l, noon + 1000}} {
 		m := tt.l.layout.Load()
 		w := newSight(tt.l, newState(tt.now, m.capacity, tt.now), local, local, 0)
-		l.remember(m, "a", w, m.scale)
+		l.remember("a", w, m.scale)
 	}
 	if _, ok := l.isDenied("a", l.layout.Load().scale); ok {
 		t.Error("the bucket of the first command counts after the second one")

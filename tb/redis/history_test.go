@@ -269,7 +269,7 @@ var wrongs = []struct {
 	{"a refusal lasts as long as it may", wrong{deny: func(
 		l *Limiter, key string, _ uint64,
 	) (state, bool) {
-		v := l.denials.Load(key)
+		v, _ := l.denials.seen.Load(key)
 		if v == nil || !l.denials.holds(key, v, l.local()) {
 			return state{}, false
 		}

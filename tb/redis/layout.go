@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/big"
 	"math/bits"
-	"sync/atomic"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/internal/unit"
@@ -32,11 +31,8 @@ type layout struct {
 	scale    uint64   // units in a token
 	n, d     uint64   // the rate, in units a µs, is n/d in lowest terms
 	header   [17]byte // the limit in the argument of the script
-	id       uint64   // no other layout has it
 	leased   bool     // the capacity is less by what leases may spend
 }
-
-var layouts atomic.Uint64 // that were made
 
 // newLayout returns a *tb.ConfigError if the limit is out of the range of tb or of the script.
 // lease is the time of leases, or 0.
@@ -44,7 +40,7 @@ func newLayout(limit tb.Limit, lease time.Duration) (*layout, error) {
 	if err := limit.Validate(); err != nil {
 		return nil, err
 	}
-	m := &layout{limit: limit, id: layouts.Add(1)}
+	m := &layout{limit: limit}
 	m.scale, m.header[0] = unit.Scale(limit.Capacity)
 	m.capacity = uint64(limit.Capacity) * m.scale
 	rate := big.NewRat(limit.Tokens, int64(limit.Per))

@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"hash/maphash"
 	"math"
 	"sync/atomic"
 	"time"
@@ -62,8 +61,7 @@ func New(client rueidis.Client, limit tb.Limit, opts ...Option) (*Limiter, error
 	}
 	ends := &x.pending.undecided
 	ends.older, ends.newer, ends.timeout = ends, ends, math.MaxInt64
-	x.denials.Init(maxDenials, false, &x.denials)
-	x.denials.seed = maphash.MakeSeed()
+	x.denials.init()
 	x.leases.init(x, s.lease)
 	return (&Limiter{shared: x}).Tier(limit)
 }

@@ -51,7 +51,7 @@ func newState(time, deficit, now uint64) state {
 
 // newSight returns a bucket that was seen between two local times.
 func newSight(l *Limiter, s state, sent, received int64, resets uint64) sight {
-	return sight{s, l.layout.Load().id, sent, received, resets}
+	return sight{s, l.layout.Load(), sent, received, resets}
 }
 
 func do(t testing.TB, c rueidis.Client, command ...string) rueidis.RedisMessage {

@@ -80,7 +80,8 @@ func WithLease(h time.Duration) Option {
 // Within this time, the limiter does not see that a bucket has gained tokens other than by its
 // rate: another limiter has reset it, has given tokens back by a Cancel, by a Settle or from a
 // lease, or has another limit; the server has lost it; or the server's clock was set forward. It
-// sees what it resets and gives back itself. It remembers the buckets of 65,536 keys.
+// sees what it resets and gives back itself. It remembers the buckets of 65,536 keys, and forgets
+// them all when a further one comes.
 func WithMaxDenial(d time.Duration) Option {
 	if d < 0 {
 		return Option{wrong: &tb.ConfigError{Field: "WithMaxDenial", Value: d, Range: "0 or more"}}

@@ -129,7 +129,7 @@ func (l *shared) deliver(b *batch, r reply, sent, received int64) (all bool) {
 		var found []byte
 		found, e.err = r.bucket(i)
 		lost = lost || e.err != nil
-		e.sight = sight{m.found(found, r.now), m.id, sent, received, e.sight.resets}
+		e.sight = sight{m.found(found, r.now), m, sent, received, e.sight.resets}
 		for _, c := range e.calls {
 			if e.part == 0 {
 				c.granted, c.lost = true, nil
@@ -197,7 +197,7 @@ func (e *entry) remember() {
 		p.limiter.leases.forget(p.key)
 	}
 	if e.err == nil && c.lost == nil {
-		p.limiter.remember(p.layout, p.key, e.sight, e.most)
+		p.limiter.remember(p.key, e.sight, e.most)
 	}
 }
 
