@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"time"
 )
 
 const (
@@ -44,11 +43,7 @@ type pending struct {
 	starting bool              // a flush will soon take the queues that are ready
 	met      bool              // the last call but one had company
 
-	ready     []*queue    // in the order in which their calls came
-	undecided call        // the ends of the ring of calls whose timeout is watched
-	timer     *time.Timer // of the oldest call's timeout
-	watched   bool        // the timer runs
-	graced    bool        // for a time of grace
+	ready []*queue // in the order in which their calls came
 }
 
 var (
@@ -58,7 +53,7 @@ var (
 
 // join makes c wait for the next batch. On one bucket, it waits until none is under way. If c is
 // alone, the caller has to call flushAlone.
-func (l *shared) join(c *call) (alone bool, err error) {
+func (l *shared) join(c *call, whole bool) (alone bool, err error) {
 	s, p, n := &l.pending, &c.parts[0], len(c.parts)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +65,7 @@ func (l *shared) join(c *call) (alone bool, err error) {
 		q = s.queues[p.key]
 	}
 	meets := s.flushes > 0
-	alone = !meets && !s.met && c.deadline == c.timeout && l.isCalm()
+	alone = !meets && !s.met && whole && l.isCalm()
 	s.met = meets
 	if q == nil {
 		q = queuePool.Get().(*queue)
@@ -89,7 +84,6 @@ func (l *shared) join(c *call) (alone bool, err error) {
 		}
 	}
 	q.waiting = append(q.waiting, c)
-	l.add(c)
 	return alone, nil
 }
 

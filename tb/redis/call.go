@@ -14,11 +14,10 @@ type call struct {
 	node     *node
 	parts    []part
 	deadline int64 // local time in µs: the timeout of the limiter, or the end of the context
-	timeout  int64 // local time in µs: the timeout of the limiter
+	timer    *time.Timer
 
-	late         uint64 // the deadline that the script got
-	stage        stage  // with the links, under the lock of pending
-	older, newer *call  // of the calls that are not decided
+	late  uint64 // the deadline that the script got
+	stage stage  // under the lock of pending
 
 	granted bool  // the first item of each part
 	lost    error // why a bucket could not be changed
@@ -46,7 +45,13 @@ const (
 	left                 // returns without the decision of a batch
 )
 
-var callPool = sync.Pool{New: func() any { return &call{decided: make(chan struct{}, 1)} }}
+var callPool = sync.Pool{New: func() any {
+	return &call{decided: make(chan struct{}, 1), timer: time.NewTimer(0)}
+}}
+
+// grace is how long a call waits for its reply if the timer of its timeout is late by more than
+// this. Then this process did not run, and the reply may be in its socket.
+const grace = 2 * time.Millisecond
 
 // call makes the items happen to the bucket of key, in their order, all at one instant, and returns
 // the bucket before. layout.apply computes the results from it.
@@ -92,12 +97,13 @@ func (l *shared) exec(ctx context.Context, c *call) error {
 	}
 	defer n.breaker.leave(opened)
 	c.node, c.stage = n, waiting
-	c.timeout = l.local() + l.timeout.Microseconds()
-	c.deadline = c.timeout
+	began := l.local()
+	timeout := began + l.timeout.Microseconds()
+	c.deadline = timeout
 	if end, ok := ctx.Deadline(); ok {
 		c.deadline = min(c.deadline, l.local()+time.Until(end).Microseconds())
 	}
-	alone, err := l.join(c)
+	alone, err := l.join(c, c.deadline == timeout)
 	if err != nil {
 		return err
 	}
@@ -106,14 +112,25 @@ func (l *shared) exec(ctx context.Context, c *call) error {
 		<-c.decided
 		return c.err
 	}
+	c.timer.Reset(l.timeout)
+	defer c.timer.Stop()
 	select {
 	case <-c.decided:
+		return c.err
 	case <-ctx.Done():
 		if l.pending.leave(c) {
 			return contextError(ctx.Err())
 		}
-		<-c.decided
+	case <-c.timer.C:
+		if l.local()-timeout > grace.Microseconds() {
+			time.Sleep(grace)
+		}
+		if l.pending.leave(c) {
+			l.observe(n, began, timedOut())
+			return timedOut()
+		}
 	}
+	<-c.decided
 	return c.err
 }
 
@@ -141,95 +158,15 @@ func (l *shared) admit(ctx context.Context) error {
 	return nil
 }
 
-// add adds c to the calls that are not decided. The lock of pending is held.
-func (l *shared) add(c *call) {
-	ends := &l.pending.undecided
-	c.older, c.newer = ends.older, ends
-	c.older.newer, ends.older = c, c
-	l.watch(c.timeout - l.timeout.Microseconds())
-}
-
-// end ends a call, and reports false if it has ended before. Its timeout is not watched any more.
-// The lock of pending is held. The caller must be woken without it.
-func (c *call) end(stage stage, err error) bool {
-	if c.newer != nil {
-		c.older.newer, c.newer.older = c.newer, c.older
-		c.older, c.newer = nil, nil
-	}
-	if c.stage == decided || c.stage == left {
-		return false
-	}
-	c.stage, c.err = stage, err
-	return true
-}
-
-// leave reports whether c returns without a decision. A call that is in a batch is watched further:
-// a server that does not answer in time has failed, also if its callers had less time.
+// leave reports whether c returns without a decision.
 func (s *pending) leave(c *call) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.stage == batched {
-		c.stage = left
-		return true
+	if c.stage == decided {
+		return false
 	}
-	return c.end(left, nil)
-}
-
-// grace is how long calls wait for their replies if the timer of their timeout is late by more than
-// this. Then this process did not run, and the replies may be in its sockets.
-const grace = 2 * time.Millisecond
-
-// expire ends the calls whose timeout has passed, which shows that the server does not answer in
-// time, and looks again when the next one passes. One timer for all calls costs a call less than a
-// timer of its own.
-func (l *shared) expire() {
-	s := &l.pending
-	s.mu.Lock()
-	now := l.local()
-	if !s.graced && now-s.undecided.newer.timeout > grace.Microseconds() {
-		s.graced = true
-		s.timer.Reset(grace)
-		s.mu.Unlock()
-		return
-	}
-	s.graced = false
-	var late, ended []*call
-	for c := s.undecided.newer; c.timeout <= now; c = s.undecided.newer {
-		late = append(late, c)
-		if c.end(left, timedOut()) {
-			ended = append(ended, c)
-		}
-	}
-	s.watched = false
-	l.watch(now)
-	s.mu.Unlock()
-	for _, c := range late {
-		l.observe(c.node, c.timeout-l.timeout.Microseconds(), timedOut())
-	}
-	wake(ended)
-}
-
-// watch starts the timer for the oldest call. The lock of pending is held.
-func (l *shared) watch(now int64) {
-	s, oldest := &l.pending, l.pending.undecided.newer
-	if s.watched || oldest == &l.pending.undecided {
-		return
-	}
-	s.watched = true
-	d := time.Duration(oldest.timeout-now+1) * time.Microsecond
-	if s.timer == nil {
-		s.timer = time.AfterFunc(d, l.expire)
-	} else {
-		s.timer.Reset(d)
-	}
-}
-
-// wake lets the callers of calls return that were decided. It must not hold the lock, which they
-// need for their next call.
-func wake(calls []*call) {
-	for _, c := range calls {
-		c.decided <- struct{}{}
-	}
+	c.stage = left
+	return true
 }
 
 func timedOut() *Error { return &Error{CauseTimeout, context.DeadlineExceeded} }

@@ -239,34 +239,6 @@ func TestHiccup(t *testing.T) {
 	}
 }
 
-// If the timer of the timeouts is late, calls have some time left for replies that have come.
-func TestLateTimerLeavesTimeForReplies(t *testing.T) {
-	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
-	s := &l.pending
-	s.timer, s.watched = time.NewTimer(time.Hour), true
-	var calls []*call
-	for _, ago := range []time.Duration{2 * grace, 0} {
-		c := &call{
-			node: &l.nodes[0], timeout: l.local() - ago.Microseconds(), decided: make(chan struct{}, 1),
-		}
-		l.add(c)
-		calls = append(calls, c)
-	}
-	l.expire()
-	if calls[0].stage == left || calls[1].stage == left {
-		t.Fatal("the calls have no time")
-	}
-	if !calls[0].end(decided, nil) {
-		t.Error("the reply came too late")
-	}
-	s.graced = true // also if the test was paused
-	l.expire()
-	if calls[1].stage != left {
-		t.Error("a call has time without end")
-	}
-	wantCause(t, calls[1].err, CauseTimeout)
-}
-
 // Replies are lost, late or cut. No command is sent twice, and what the policy refuses is not
 // granted. A command whose reply is lost has taken its token.
 func TestDamagedReplies(t *testing.T) {

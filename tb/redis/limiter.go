@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"math"
 	"sync/atomic"
 	"time"
 
@@ -59,8 +58,6 @@ func New(client rueidis.Client, limit tb.Limit, opts ...Option) (*Limiter, error
 	if !s.alone {
 		x.pending.queues = make(map[string]*queue)
 	}
-	ends := &x.pending.undecided
-	ends.older, ends.newer, ends.timeout = ends, ends, math.MaxInt64
 	x.denials.init()
 	x.leases.init(x, s.lease)
 	return (&Limiter{shared: x}).Tier(limit)

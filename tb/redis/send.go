@@ -31,9 +31,12 @@ type entry struct {
 // send sends a batch. It never repeats a command that the server may have executed. The server
 // ignores items whose deadline, by its clock, has passed. If their callers still wait, a clock was
 // set, and the second command knows it better. While a cluster moves a slot, it executes nothing on
-// several keys of which only some have moved. Then send tries again every millisecond.
+// several keys of which only some have moved. Then send tries again every millisecond. A server that
+// does not answer within the timeout has failed, also if its callers have left before.
 func (l *shared) send(ctx context.Context, b *batch) {
-	n := b.queues[0].node
+	n, began := b.queues[0].node, l.local()
+	overdue := time.AfterFunc(l.timeout, func() { l.observe(n, began, timedOut()) })
+	defer overdue.Stop()
 	for stale := 0; stale < 2; {
 		sent := l.local()
 		if !l.prune(b, sent) {
@@ -213,10 +216,9 @@ func (l *shared) finish(b *batch, decide func(*call) (bool, error)) {
 	for _, q := range b.queues {
 		q.batched = slices.DeleteFunc(q.batched, func(c *call) bool {
 			done, err := decide(c)
-			if done {
-				if c.end(decided, err) {
-					b.woken = append(b.woken, c)
-				}
+			if done && c.stage != left {
+				c.stage, c.err = decided, err
+				b.woken = append(b.woken, c)
 			}
 			return done
 		})
@@ -224,9 +226,12 @@ func (l *shared) finish(b *batch, decide func(*call) (bool, error)) {
 	l.pending.mu.Unlock()
 }
 
-// wake lets the callers return whose calls were decided.
+// wake lets the callers return whose calls were decided. It must not hold the lock, which they need
+// for their next call.
 func (b *batch) wake() {
-	wake(b.woken)
+	for _, c := range b.woken {
+		c.decided <- struct{}{}
+	}
 	clear(b.woken)
 	b.woken = b.woken[:0]
 }
