@@ -33,10 +33,8 @@ type leases struct {
 type lease struct {
 	key   string
 	claim atomic.Pointer[claim] // the latest, or nil
-
-	mu      sync.Mutex
-	pending chan struct{} // is closed when the claim that is under way is over; nil without one
-	gone    bool          // it is not in the table any more
+	busy  chan struct{}         // has one place, for the call that renews or removes the lease
+	gone  bool                  // it is not in the table any more; guarded by busy
 }
 
 // claim is tokens that one command has taken beyond the cost of its call.
@@ -98,44 +96,40 @@ func (ls *leases) take(
 	if denied && c.isEmpty() || it.units > m.capacity { // a lease does not help
 		return l.serve(ctx, m, key, it, r)
 	}
-	for waited := false; ; waited = true {
-		if err := l.admit(ctx); err != nil {
-			return err
+	if err := l.admit(ctx); err != nil {
+		return err
+	}
+	x := ls.get(key)
+	if x == nil {
+		return l.serve(ctx, m, key, it, r)
+	}
+	waits := false
+	select {
+	case x.busy <- struct{}{}:
+	default:
+		waits = true
+		var cancel context.CancelFunc // the wait and the command after it have one timeout
+		ctx, cancel = context.WithTimeout(ctx, l.timeout)
+		defer cancel()
+		select {
+		case x.busy <- struct{}{}:
+		case <-ctx.Done():
+			return l.serve(ctx, m, key, it, r)
 		}
-		x := ls.get(key)
-		if x == nil {
-			break
-		}
-		x.mu.Lock()
-		c, pending := x.claim.Load(), x.pending
-		ok := c.spend(m, it.units, ls.now(), r)
-		if !ok && pending == nil && !x.gone {
-			x.pending = make(chan struct{})
-			x.mu.Unlock()
-			return ls.renew(ctx, m, x, it.units, r)
-		}
-		x.mu.Unlock()
-		if ok {
-			return nil
-		}
-		if waited {
-			break
-		}
-		if pending != nil {
-			var cancel context.CancelFunc // the wait and the command after it have one timeout
-			ctx, cancel = context.WithTimeout(ctx, l.timeout)
-			defer cancel()
-			select {
-			case <-pending:
-			case <-ctx.Done():
-			}
-		}
+	}
+	spent := x.claim.Load().spend(m, it.units, ls.now(), r)
+	if !spent && !waits && !x.gone {
+		return ls.renew(ctx, m, x, it.units, r)
+	}
+	<-x.busy
+	if spent {
+		return nil
 	}
 	return l.serve(ctx, m, key, it, r)
 }
 
-// renew takes units and a new claim by one command. The caller has set x.pending. If the caller
-// leaves, the command goes on, because it takes tokens for others too.
+// renew takes units and a new claim by one command. The caller has taken the place of x. If
+// the caller leaves, the command goes on, because it takes tokens for others too.
 func (ls *leases) renew(
 	ctx context.Context, m *layout, x *lease, units uint64, r *result,
 ) error {
@@ -145,6 +139,7 @@ func (ls *leases) renew(
 	done := make(chan struct{})
 	go func() {
 		taken, failure = ls.claim(ctx, m, x, units)
+		<-x.busy
 		if over.Swap(true) && taken.Allowed {
 			ls.l.counts.abandoned.Add(1)
 		}
@@ -162,13 +157,14 @@ func (ls *leases) renew(
 	return failure
 }
 
-// claim sends the command of renew, until the timeout or the deadline of ctx.
+// claim sends the command of renew, until the timeout or the deadline of ctx. If the key was reset
+// meanwhile, the new claim is dropped: it may be of the bucket before. After an error, a lease grows
+// anew.
 func (ls *leases) claim(
 	ctx context.Context, m *layout, x *lease, units uint64,
 ) (r result, err error) {
 	l := ls.l
 	old, c := x.claim.Load(), &claim{layout: m}
-	defer func() { x.renewed(old, c, err) }()
 	items := []item{{units: units}}
 	extra := ls.extra(m, old, units)
 	if extra > 0 {
@@ -186,6 +182,9 @@ func (ls *leases) claim(
 	c.end = ls.now() + ls.life
 	before, err := l.call(ctx, m, x.key, items...)
 	if err != nil {
+		if old != nil {
+			old.size = 0
+		}
 		return r, err
 	}
 	r.fill(m, before, &items[0])
@@ -195,6 +194,7 @@ func (ls *leases) claim(
 		c.left.Store(extra)
 		l.counts.claimed.Add(extra, m.scale)
 	}
+	x.claim.CompareAndSwap(old, c)
 	return r, nil
 }
 
@@ -211,21 +211,6 @@ func (ls *leases) extra(m *layout, old *claim, units uint64) uint64 {
 		size = max(2*size, units)
 	}
 	return min(size, (m.capacity-old.after.deficit)/2) / units * units
-}
-
-// renewed ends a renewal of the claim old. If the key was reset meanwhile, the new claim is
-// dropped: it may be of the bucket before. After an error, a lease grows anew.
-func (x *lease) renewed(old, c *claim, err error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	switch {
-	case err == nil && x.claim.Load() == old:
-		x.claim.Store(c)
-	case old != nil:
-		old.size = 0
-	}
-	close(x.pending)
-	x.pending = nil
 }
 
 // giveBack gives back what a claim of x has left: a grant of size units is one of what was spent,
@@ -261,7 +246,7 @@ func (ls *leases) get(key string) *lease {
 	if ls.closed || ls.keys.Size() >= maxLeases {
 		return nil
 	}
-	x, _ := ls.keys.LoadOrStore(key, &lease{key: key})
+	x, _ := ls.keys.LoadOrStore(key, &lease{key: key, busy: make(chan struct{}, 1)})
 	ls.schedule()
 	return x
 }
@@ -289,20 +274,23 @@ func (ls *leases) schedule() {
 func (ls *leases) sweep(all bool) {
 	var err error
 	ls.keys.Range(func(key string, x *lease) bool {
-		x.mu.Lock()
-		c, pending := x.claim.Load(), x.pending
-		gone := all || pending == nil && (c == nil || ls.now() >= c.end)
+		select {
+		case x.busy <- struct{}{}:
+		default:
+			if !all {
+				return true
+			}
+			x.busy <- struct{}{}
+		}
+		c := x.claim.Load()
+		gone := all || c == nil || ls.now() >= c.end
 		x.gone = gone
-		x.mu.Unlock()
-		if !gone {
-			return true
-		}
-		if pending != nil {
-			<-pending
-		}
-		ls.keys.Delete(key)
-		if c := x.claim.Load(); c != nil && err == nil {
-			err = ls.giveBack(context.Background(), x, c)
+		<-x.busy
+		if gone {
+			ls.keys.Delete(key)
+			if c != nil && err == nil {
+				err = ls.giveBack(context.Background(), x, c)
+			}
 		}
 		return true
 	})
@@ -311,8 +299,6 @@ func (ls *leases) sweep(all bool) {
 // forget drops key's lease, and gives nothing back.
 func (ls *leases) forget(key string) {
 	if x, ok := ls.keys.Load(key); ok {
-		x.mu.Lock()
-		defer x.mu.Unlock()
 		if c := x.claim.Swap(nil); c != nil {
 			c.left.Store(0)
 		}
