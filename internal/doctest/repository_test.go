@@ -5,7 +5,6 @@ package doctest
 import (
 	"io/fs"
 	"os"
-	"regexp"
 	"strings"
 	"testing"
 )
@@ -42,12 +41,22 @@ func read(t *testing.T, name string) string {
 	return string(b)
 }
 
+// documents returns the documents that are for readers.
+func documents(t *testing.T) (names []string) {
+	t.Helper()
+	for _, name := range files(t, ".md") {
+		if !strings.Contains(name, "/testdata/") {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // blocks returns the code blocks of a document in the given language.
 func blocks(document, language string) (found []string) {
-	fenced := regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
-	for _, m := range fenced.FindAllStringSubmatch(document, -1) {
-		if m[1] == language {
-			found = append(found, m[2])
+	for _, f := range fences(document) {
+		if f.language == language {
+			found = append(found, f.text)
 		}
 	}
 	return found

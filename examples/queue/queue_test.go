@@ -1,0 +1,54 @@
+package queue
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit"
+)
+
+// One worker sends the messages of two customers. The many messages of one do not hold back the
+// other.
+func TestEachCustomerHasItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limit := ratelimit.Limit{Capacity: 1, Tokens: 1, Per: time.Second}
+		customers, err := ratelimit.New[string](limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began, sent := time.Now(), map[string][]time.Duration{}
+		w := &worker{customers, func(m message) {
+			sent[m.customer] = append(sent[m.customer], time.Since(began))
+		}}
+		type job struct {
+			message
+			due time.Time
+		}
+		var queue []job
+		for _, customer := range []string{"ada", "ada", "ada", "ada", "bob"} {
+			queue = append(queue, job{message{customer}, began})
+		}
+		for len(queue) > 0 {
+			j := queue[0]
+			queue = queue[1:]
+			time.Sleep(time.Until(j.due))
+			var later snooze
+			if err := w.Work(t.Context(), j.message); errors.As(err, &later) {
+				queue = append(queue, job{j.message, time.Now().Add(time.Duration(later))})
+			} else if err != nil {
+				t.Fatal(err)
+			}
+		}
+		ada, bob := sent["ada"], sent["bob"]
+		if len(ada) != 4 || len(bob) != 1 || bob[0] > 0 {
+			t.Fatalf("sent %v", sent)
+		}
+		for i := range ada[1:] {
+			if ada[i+1] != ada[i]+time.Second {
+				t.Errorf("sent %v", sent)
+			}
+		}
+	})
+}

@@ -1,0 +1,148 @@
+package doctest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// judges have the tool of each language. A language without a judge is an error.
+var judges = map[string]func(t *testing.T, f fence, code string){
+	"":          func(*testing.T, fence, string) {}, // output and drawings
+	"diff":      func(*testing.T, fence, string) {},
+	"caddyfile": readBy("docs/caddy.md"), // TestAllExamplesRun of caddy, which is outside of go.work
+	"go":        judgeGo,
+	"json":      judgeJSON,
+	"yaml":      judgeYAML,
+	"sh":        judgeShell,
+}
+
+// TestFencedBlocks gives each fenced block of each document to the tool that its readers use.
+func TestFencedBlocks(t *testing.T) {
+	var code strings.Builder
+	for _, name := range files(t, ".go") {
+		code.WriteString(words(read(t, name)) + "\n")
+	}
+	build := exec.Command("go", "build", "-o", t.TempDir(), "./cmd/tb", "./cmd/tb-rls")
+	build.Dir = "../.."
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Setenv("PATH", build.Args[3]+":"+os.Getenv("PATH"))
+	counts := map[string]int{}
+	for _, name := range documents(t) {
+		policy := "" // the policy that a command of the document reads
+		for _, f := range fences(read(t, name)) {
+			counts[f.language]++
+			if f.language == "json" {
+				policy = f.text
+			}
+			t.Run(fmt.Sprintf("%s:%d", name, f.line), func(t *testing.T) {
+				f.dir, f.document = t.TempDir(), name
+				f.write(t, "policy.json", policy)
+				judge, ok := judges[f.language]
+				if !ok {
+					t.Fatalf("no tool for the language %q", f.language)
+				}
+				judge(t, f, code.String())
+			})
+		}
+	}
+	for language, least := range map[string]int{"go": 25, "json": 15, "yaml": 5, "sh": 1} {
+		if counts[language] < least {
+			t.Errorf("%d blocks of %s, want at least %d", counts[language], language, least)
+		}
+	}
+}
+
+// judgeGo vets a program, and finds a snippet in the code of the repository, where go test compiles
+// it.
+func judgeGo(t *testing.T, f fence, code string) {
+	if strings.HasPrefix(f.text, "package ") {
+		f.run(t, "../..", "go", "vet", f.write(t, "main.go", f.text))
+	} else if !strings.Contains(code, words(strings.TrimPrefix(f.text, "import "))) {
+		t.Errorf("no file has this code:\n%s", f.text)
+	}
+}
+
+// judgeJSON checks a policy, or a handler of Caddy.
+func judgeJSON(t *testing.T, f fence, code string) {
+	if strings.Contains(f.text, `"handler":`) {
+		readBy("docs/caddy.md")(t, f, code)
+	} else {
+		f.run(t, f.dir, "tb", "policy", "check", "policy.json")
+	}
+}
+
+// judgeYAML checks limits of tb-rls. The others are for Envoy and Kubernetes, and the tests of cmd
+// have their types.
+func judgeYAML(t *testing.T, f fence, code string) {
+	if strings.HasPrefix(f.text, "domain:") {
+		f.run(t, f.dir, "tb-rls", "--check", "--config", f.write(t, "limits.yaml", f.text))
+	} else {
+		readBy("docs/rls.md", "docs/kubernetes.md")(t, f, code)
+	}
+}
+
+// readBy is the judge of blocks that a test of another module reads, in these documents only.
+func readBy(documents ...string) func(*testing.T, fence, string) {
+	return func(t *testing.T, f fence, _ string) {
+		if !slices.Contains(documents, f.document) {
+			t.Errorf("no test reads blocks of %s in this document", f.language)
+		}
+	}
+}
+
+// judgeShell runs commands beside a log and the last policy of the document above them.
+func judgeShell(t *testing.T, f fence, _ string) {
+	log := strings.Builder{}
+	for i := range 200 {
+		fmt.Fprintf(&log, "192.0.2.%d - - [01/Jul/2026:%02d:00:00 +0000] \"GET /a HTTP/1.1\" 200 9\n",
+			i%9, i/9)
+	}
+	f.write(t, "access.log", log.String())
+	f.run(t, f.dir, "bash", "-euc", f.text)
+}
+
+// fence is a fenced block, which begins at a line of its document.
+type fence struct {
+	language, text string
+	line           int
+	document, dir  string
+}
+
+var fenced = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
+
+func fences(document string) (found []fence) {
+	for _, m := range fenced.FindAllStringSubmatchIndex(document, -1) {
+		found = append(found, fence{
+			language: document[m[2]:m[3]],
+			text:     document[m[4]:m[5]],
+			line:     1 + strings.Count(document[:m[0]], "\n"),
+		})
+	}
+	return found
+}
+
+func (f fence) write(t *testing.T, name, text string) string {
+	t.Helper()
+	name = filepath.Join(f.dir, name)
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func (f fence) run(t *testing.T, dir string, command ...string) {
+	t.Helper()
+	c := exec.Command(command[0], command[1:]...)
+	c.Dir = dir
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Errorf("%s: %v\n%s\n%s", strings.Join(command, " "), err, out, f.text)
+	}
+}
