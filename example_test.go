@@ -35,7 +35,10 @@ func Example_middleware() {
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, "hello, ", w.Header().Get("RateLimit-Remaining"), " left")
 	})
+	user := func(r *http.Request) string { name, _, _ := r.BasicAuth(); return name }
+
 	http.Handle("/", httplimit.PerAddress(10, 5).Middleware(handler)) // bursts of 10, then 5 a second
+	http.Handle("/by-user", httplimit.PerKey(2, 0.1, user).Middleware(handler))
 
 	w := httptest.NewRecorder()
 	http.DefaultServeMux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))

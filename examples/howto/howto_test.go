@@ -36,7 +36,7 @@ func Example_byUser() {
 		return name
 	}
 	limiter := httplimit.PerKey(2, 0.1, user) // each user: bursts of 2, then 1 in ten seconds
-	http.Handle("/by-user", limiter.Middleware(handler))
+	http.Handle("/", limiter.Middleware(handler))
 
 	fmt.Println(statuses(limiter, "ada", "ada", "ada", "bob"))
 	// Output: [200 200 429 200]

@@ -60,11 +60,14 @@ func TestFencedBlocks(t *testing.T) {
 	}
 }
 
-// judgeGo vets a program, and finds a snippet in the code of the repository, where go test compiles
-// it.
+// judgeGo runs a program, which ends with what it prints, and finds a snippet in the code of the
+// repository, where go test compiles it.
 func judgeGo(t *testing.T, f fence, code string) {
 	if strings.HasPrefix(f.text, "package ") {
-		f.run(t, "../..", "go", "vet", f.write(t, "main.go", f.text))
+		_, want, _ := strings.Cut(f.text, "\n// Output: ")
+		if got := f.run(t, "../..", "go", "run", f.write(t, "main.go", f.text)); got != want {
+			t.Errorf("the program prints %q, want %q", got, want)
+		}
 	} else if !strings.Contains(code, words(strings.TrimPrefix(f.text, "import "))) {
 		t.Errorf("no file has this code:\n%s", f.text)
 	}
@@ -138,11 +141,13 @@ func (f fence) write(t *testing.T, name, text string) string {
 	return name
 }
 
-func (f fence) run(t *testing.T, dir string, command ...string) {
+func (f fence) run(t *testing.T, dir string, command ...string) string {
 	t.Helper()
 	c := exec.Command(command[0], command[1:]...)
 	c.Dir = dir
-	if out, err := c.CombinedOutput(); err != nil {
+	out, err := c.CombinedOutput()
+	if err != nil {
 		t.Errorf("%s: %v\n%s\n%s", strings.Join(command, " "), err, out, f.text)
 	}
+	return string(out)
 }

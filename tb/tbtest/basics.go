@@ -80,28 +80,36 @@ func concurrentAllowGrantsAtMostCapacity(s *suite) {
 	const callers, capacity = 100, 50
 	for range 20 {
 		f := s.new(perSecond(capacity, 1))
-		var grants atomic.Int64
-		var ready, done sync.WaitGroup
-		var gate atomic.Bool
-		for range callers {
-			ready.Add(1)
-			done.Go(func() {
-				ready.Done()
-				for !gate.Load() {
-					runtime.Gosched()
-				}
-				if d, err := f.Allow(context.Background(), "a"); err == nil && d.Allowed {
-					grants.Add(1)
-				}
-			})
-		}
-		ready.Wait()
-		gate.Store(true)
-		done.Wait()
-		if n := grants.Load(); n != capacity {
-			s.Fatalf("%d calls of %d granted, want %d", n, callers, capacity)
+		for _, want := range []int64{capacity, 1, 1} {
+			if n := f.concurrentGrants(callers); n != want {
+				s.Fatalf("%d calls of %d granted, want %d", n, callers, want)
+			}
+			f.Advance(time.Second)
 		}
 	}
+}
+
+// concurrentGrants returns how many of several goroutines are granted a token of the key a.
+func (f *fixture) concurrentGrants(callers int) int64 {
+	var grants atomic.Int64
+	var ready, done sync.WaitGroup
+	var gate atomic.Bool
+	for range callers {
+		ready.Add(1)
+		done.Go(func() {
+			ready.Done()
+			for !gate.Load() {
+				runtime.Gosched()
+			}
+			if d, err := f.Allow(context.Background(), "a"); err == nil && d.Allowed {
+				grants.Add(1)
+			}
+		})
+	}
+	ready.Wait()
+	gate.Store(true)
+	done.Wait()
+	return grants.Load()
 }
 
 func impossibleConfigurationIsAConfigError(s *suite) {

@@ -32,7 +32,7 @@ var large = vg.Point{X: 14 * vg.Centimeter, Y: 10 * vg.Centimeter}
 var charts = []chart{
 	{"speed", bench, vg.Point{X: 11 * vg.Centimeter, Y: 4.5 * vg.Centimeter}, []drawing{
 		bars{aGrant, "a grant, ns"},
-		bars{allow("/load:refuse /par:64", ""), "a refusal among 64 goroutines, ns"},
+		bars{aRefusal, "a refusal among 64 goroutines, ns"},
 	}},
 	{"goroutines", bench, large, []drawing{
 		lines{allow("/load:grant /keys:1", "/par@num"),

@@ -77,19 +77,24 @@ func (p bars) plot(raw *results) (*plot.Plot, error) {
 	return chart, nil
 }
 
-var aGrant = allow("/load:grant /keys:1 /par:1", "")
+var (
+	aGrant   = allow("/load:grant /keys:1 /par:1", "")
+	aRefusal = allow("/load:refuse /par:64", "")
+)
 
-// inShort is the number at the top of README.md.
-func inShort(raw *results) (string, error) {
-	grant, err := raw.grid(aGrant)
-	if err != nil {
-		return "", err
+// inShort is a number at the top of README.md: the time of a decision, and of x/time/rate.
+func inShort(decision string, q query) func(*results) (string, error) {
+	return func(raw *results) (string, error) {
+		g, err := raw.grid(q)
+		if err != nil {
+			return "", err
+		}
+		ns := func(impl string) string {
+			s, _ := g.median(impl, g.cols[0])
+			return format(s.Center, "sec/op")
+		}
+		return fmt.Sprintf("%s takes **%s ns**, and %s with x/time/rate in a sync.Map"+
+			" ([%s, %s rounds, commit %s](BENCHMARKS.md)).\n", decision, ns("cas"), ns("xtime-syncmap"),
+			raw.config("go"), raw.config("rounds"), raw.config("commit")), nil
 	}
-	ns := func(impl string) string {
-		s, _ := grant.median(impl, grant.cols[0])
-		return format(s.Center, "sec/op")
-	}
-	return fmt.Sprintf("A grant takes **%s ns**, and %s with x/time/rate in a sync.Map"+
-		" ([%s, %s rounds, commit %s](BENCHMARKS.md)).\n",
-		ns("cas"), ns("xtime-syncmap"), raw.config("go"), raw.config("rounds"), raw.config("commit")), nil
 }

@@ -26,7 +26,8 @@ const (
 )
 
 var texts = []text{
-	{"in-short", headline, "", inShort},
+	{"a-grant", headline, "", inShort("A grant", aGrant)},
+	{"a-refusal", bench, "", inShort("A refusal among 64 goroutines", aRefusal)},
 	{"machine", bench, "", machine},
 	{"hits-machine", onHits, "", machine},
 	{"redis-machine", inRedis, "", machine},
