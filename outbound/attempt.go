@@ -1,130 +1,149 @@
 package outbound
 
 import (
-	"context"
 	"net/http"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/internal/sleep"
 	"github.com/seed-181794aa/ratelimit/tb"
-	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
 // attempt is one request on its way to the base, perhaps several times.
 type attempt struct {
-	t         *Transport
-	r         *http.Request
-	parts     []part
-	charges   []tb.Charge // that are taken
-	decisions []tb.Decision
-	notices   []notice
+	t       *Transport
+	r       *http.Request
+	parts   []part
+	charges []tb.Charge // that are taken
+	room    struct {    // of the slices, if there is one rule
+		parts     [1]part
+		charges   [1]tb.Charge
+		decisions [1]tb.Decision
+	}
 
-	// While the attempt is in the line, its lock guards these and the charges.
-	taken   time.Time // when the charges were taken
-	slot    time.Time // when their tokens may be used
-	slowest *rule     // whose tokens come last, if they come later
-	err     error     // why the attempt could not take anew
-	moved   chan struct{}
+	mu        sync.Mutex // guards the rest, and the charges, while the attempt waits
+	isWaiting bool
+	number    uint64    // in the order in which attempts began to wait
+	taken     time.Time // when the charges were taken
+	slot      time.Time // when their tokens may be used
+	slowest   *rule     // whose tokens come last, if they come later
+	err       error     // why the attempt could not take anew
+	moved     chan struct{}
 }
 
 // part is an attempt in one rule.
 type part struct {
-	rule     *rule
-	key      string
-	cost     float64
-	learned  *learnedKey // nil if the rule has a limit
-	limiter  limiter
-	within   time.Duration // that the charge may wait
-	isSingle bool          // one attempt at a time may go
-	charge   tb.StoreCharge
-	charged  float64            // the cost, or the capacity if an estimate is above it
-	inMemory cas.Charge[string] // the charge, if it is of a memory
+	rule    *rule
+	key     *key
+	cost    float64
+	charge  tb.StoreCharge
+	charged float64 // the cost, or the capacity if an estimate is above it
+	endTurn func()  // if the attempts of the key go one at a time
 }
 
 func (t *Transport) begin(r *http.Request) *attempt {
-	a := t.attempts.Get().(*attempt)
-	a.r = r
+	a := &attempt{t: t, r: r}
 	if t.edits {
 		copied := *r
 		a.r = &copied
 	}
-	for i, rule := range t.limits {
-		p := &a.parts[i]
-		p.rule, p.key, p.cost, p.limiter = rule, rule.Key(a.r), 1, rule.limiter
+	a.parts, a.charges = a.room.parts[:0], a.room.charges[:0]
+	for _, rule := range t.limits {
+		p := part{rule: rule, key: rule.get(rule.Key(a.r)), cost: 1}
 		if rule.Cost != nil {
 			if cost := rule.Cost(a.r); cost > 0 {
 				p.cost = min(cost, 2*tb.MaxCapacity)
 			}
 		}
-		if rule.keys != nil {
-			p.learned = rule.keys.get(p.key)
-			p.limiter = p.learned.limiter
-		}
+		a.parts = append(a.parts, p)
 	}
 	return a
 }
 
-// end makes the attempt ready for another request.
 func (a *attempt) end() {
-	a.r, a.charges, a.slowest, a.err = nil, a.charges[:0], nil, nil
-	clear(a.parts)
-	a.t.attempts.Put(a)
+	for i := range a.parts {
+		p := &a.parts[i]
+		if p.endTurn != nil {
+			p.endTurn()
+		}
+		p.key.users.Add(-1)
+	}
 }
 
 // await returns when the attempt may be sent. If it returns an error, nothing is taken.
 func (a *attempt) await() error {
-	ctx, l := a.r.Context(), a.t.line
-	l.takes.RLock()
-	err := a.take(ctx)
-	wait := a.slot.Sub(a.taken)
-	slowest := a.slowest
-	if err == nil && wait > 0 {
-		l.enter(a)
-	}
-	l.takes.RUnlock()
-	if err != nil || wait <= 0 {
-		return err
-	}
-	a.t.waits(a.r, slowest, wait)
-	if err = l.sleep(ctx, a, wait); err == nil {
-		return nil
-	}
-	for i := range a.parts {
-		if p := &a.parts[i]; p.isSingle { // what waits behind it gets its turn
-			l.change(p, a.taken.Add(tb.Never), func(int) { a.giveBack(p) })
+	for {
+		wait, slowest, err := a.enter()
+		if err == nil && wait > 0 {
+			a.t.waits(a.r, slowest, wait)
+			err = a.sleep(wait)
+		}
+		queued := false
+		if err == nil {
+			queued, err = a.queue()
+		}
+		if err == nil && !queued {
+			return nil
+		}
+		a.giveBack(nil)
+		if err != nil {
+			return err
 		}
 	}
-	a.giveBack(nil)
-	return err
+}
+
+// send sends the request. If an answer does not come, the next attempt has its turn.
+func (a *attempt) send() (*http.Response, error) {
+	for i := range a.parts {
+		if p := &a.parts[i]; p.endTurn != nil {
+			defer time.AfterFunc(longestTurn, p.endTurn).Stop()
+		}
+	}
+	a.t.sent.Add(1)
+	return a.t.base.RoundTrip(a.r)
+}
+
+// enter takes the charges. If their tokens come later, the attempt waits from then on.
+func (a *attempt) enter() (wait time.Duration, slowest *rule, err error) {
+	for i := range a.parts {
+		a.parts[i].key.takes.RLock()
+	}
+	if err = a.take(); err == nil && a.slowest != nil {
+		wait, slowest = time.Until(a.slot), a.slowest
+		a.isWaiting, a.number, a.moved = true, a.t.entered.Add(1), make(chan struct{}, 1)
+		for i := range a.parts {
+			a.parts[i].key.add(a)
+		}
+	}
+	for i := range a.parts {
+		a.parts[i].key.takes.RUnlock()
+	}
+	return wait, slowest, err
 }
 
 // take takes the charges, or none. Their tokens may be used at a.slot.
-func (a *attempt) take(ctx context.Context) error {
+func (a *attempt) take() error {
+	ctx := a.r.Context()
 	within, err := sleep.AtMost(ctx)
 	if err != nil {
 		return err
 	}
-	a.charges = a.charges[:0]
+	a.charges, a.slowest = a.charges[:0], nil
 	for i := range a.parts {
-		if err == nil {
-			err = a.parts[i].prepare(within, a.t.line.length.Load())
-			a.charges = append(a.charges, a.parts[i].charge)
+		c, chargeErr := a.parts[i].prepare(within)
+		a.charges = append(a.charges, c)
+		if chargeErr != nil {
+			err = chargeErr
 		}
 	}
 	a.taken = time.Now()
 	a.slot = a.taken
 	allowed := false
+	var decisions []tb.Decision
 	if err == nil {
-		a.decisions, allowed, err = a.t.store.TakeAll(ctx, a.taken, a.charges, a.decisions)
+		decisions, allowed, err = a.t.store.TakeAll(ctx, a.taken, a.charges, a.room.decisions[:0])
 	}
-	if !allowed {
-		a.charges = a.charges[:0]
-	}
-	switch {
-	case allowed:
+	if allowed {
 		var longest time.Duration
 		for i := range a.parts {
 			if p := &a.parts[i]; p.charge.Delay() > longest {
@@ -135,8 +154,11 @@ func (a *attempt) take(ctx context.Context) error {
 			a.slot = time.Now().Add(longest)
 		}
 		return nil
+	}
+	a.charges = a.charges[:0]
+	switch {
 	case err == nil:
-		return a.refusal()
+		return a.refusal(decisions, within)
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
@@ -144,53 +166,41 @@ func (a *attempt) take(ctx context.Context) error {
 	return nil
 }
 
-// prepare makes the charge of the part, which may wait for a time. If one attempt at a time may go,
-// an attempt behind others has its turn before the limit says.
-func (p *part) prepare(within time.Duration, waiting int64) (err error) {
-	p.charged, p.within = p.cost, within
-	if p.rule.Usage != nil || p.learned != nil {
-		p.charged = min(p.cost, float64(p.limiter.Limit().Capacity))
+// prepare makes the charge of the part, which may wait for a time.
+func (p *part) prepare(within time.Duration) (c tb.Charge, err error) {
+	p.charged = p.cost
+	if p.cost > 1 && (p.rule.Usage != nil || p.rule.learns) {
+		p.charged = min(p.cost, float64(p.key.limiter.Limit().Capacity))
 	}
-	if m, ok := p.limiter.(memoryLimiter); ok {
-		p.inMemory, err = m.Limiter.Charge(p.key, p.charged)
-		p.charge = &p.inMemory
-	} else if p.charge, err = p.limiter.Charge(p.key, p.charged); err != nil {
-		return err
+	if p.charge, err = p.key.limiter.Charge(p.key.text, p.charged); err == nil {
+		p.charge.MayWait(within)
 	}
-	if p.isSingle = p.learned != nil && p.learned.isSingle.Load(); p.isSingle {
-		p.within = min(within, tb.Never/2) + time.Duration(waiting+1)*single.Per
-	}
-	p.charge.MayWait(p.within)
-	return err
+	return p.charge, err
 }
 
 // refusal returns the error of an attempt that cannot wait.
-func (a *attempt) refusal() error {
-	e, slowest := new(tb.WaitError), &a.parts[0]
-	_, hasDeadline := a.r.Context().Deadline()
-	for i, d := range a.decisions {
-		p := &a.parts[i]
-		isLate := hasDeadline && d.RetryAfter < tb.Never-p.within
-		if isLate {
-			d.RetryAfter += p.within
-		}
-		if !d.Allowed && d.RetryAfter > e.Wait {
-			e.Wait, e.Deadline, slowest = d.RetryAfter, isLate, p
+func (a *attempt) refusal(decisions []tb.Decision, within time.Duration) error {
+	e, slowest := new(tb.WaitError), a.parts[0].rule
+	for i, d := range decisions {
+		if d.RetryAfter > e.Wait {
+			e.Wait, slowest = d.RetryAfter, a.parts[i].rule
 		}
 	}
-	slowest.rule.counts.tooLate.Add(1)
+	if e.Deadline = e.Wait < tb.Never-within; e.Deadline {
+		e.Wait += within
+	}
+	slowest.count(func(s *RuleStats) { s.TooLate++ })
 	return e
 }
 
 // giveBack gives back what the charges have taken. Cancel gives nothing back while another attempt
-// waits behind, because that keeps its slot. It does not if all attempts of the bucket take anew:
-// those of the bucket of changed do, if no other process has it. Then, and after a settlement,
-// a settlement gives back more than Cancel.
-func (a *attempt) giveBack(changed *part) {
+// waits behind, because that keeps its slot. It does not if all attempts of the changed key take
+// anew, and no other process has the bucket. Then, and after a settlement, a settlement gives back
+// more than Cancel.
+func (a *attempt) giveBack(changed *key) {
 	for i := range a.charges {
 		p := &a.parts[i]
-		_, isOurs := p.limiter.(memoryLimiter)
-		if p.rule.Usage != nil || changed != nil && p.isOf(changed) && (isOurs || p.isSingle) {
+		if p.rule.Usage != nil || p.key == changed && !a.t.isShared {
 			_ = p.charge.Settle(0) // a store that fails gives nothing back
 		} else {
 			p.charge.Cancel()
@@ -199,28 +209,9 @@ func (a *attempt) giveBack(changed *part) {
 	a.charges = a.charges[:0]
 }
 
-// isOf reports whether two parts are of one bucket.
-func (p *part) isOf(o *part) bool { return p.rule == o.rule && p.key == o.key }
-
-// line has the attempts that wait for their slots. The slots of a bucket are in order. Only a
-// change moves them: it takes anew for all of the attempts that it concerns, in their order.
-type line struct {
-	takes   sync.RWMutex // read while an attempt takes its charges, locked by a change
-	mu      sync.Mutex   // after takes
-	waiting map[*attempt]struct{}
-	length  atomic.Int64 // of waiting
-}
-
-func (l *line) enter(a *attempt) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.waiting[a] = struct{}{}
-	l.length.Add(1)
-}
-
-// sleep returns nil at the slot of the attempt, which comes after a time. It takes the attempt out
-// of the line.
-func (l *line) sleep(ctx context.Context, a *attempt, left time.Duration) error {
+// sleep returns nil at the slot of the attempt, which comes after a time.
+func (a *attempt) sleep(left time.Duration) error {
+	done := a.r.Context().Done()
 	timer := time.NewTimer(left)
 	defer timer.Stop()
 	for {
@@ -228,70 +219,29 @@ func (l *line) sleep(ctx context.Context, a *attempt, left time.Duration) error 
 		select {
 		case <-timer.C:
 		case <-a.moved:
-		case <-ctx.Done():
-			err = ctx.Err()
+		case <-done:
+			err = a.r.Context().Err()
 		}
-		if left, err = l.leave(a, err); left <= 0 {
+		if left, err = a.leave(err); left <= 0 {
 			return err
 		}
 		timer.Reset(left)
 	}
 }
 
-// leave takes an attempt out of the line, because of an error or because its slot has come.
-// Otherwise it returns the time that is left.
-func (l *line) leave(a *attempt, err error) (left time.Duration, _ error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// leave ends the wait of an attempt, because of an error or because its slot has come. Otherwise it
+// returns the time that is left.
+func (a *attempt) leave(err error) (left time.Duration, _ error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if a.err != nil {
 		err = a.err
 	} else if left = time.Until(a.slot); err == nil && left > 0 {
 		return left, nil
 	}
-	delete(l.waiting, a)
-	l.length.Add(-1)
-	select {
-	case <-a.moved: // before the slot had come
-	default:
+	a.isWaiting = false
+	for i := range a.parts {
+		a.parts[i].key.remove(a)
 	}
 	return 0, err
-}
-
-// change calls f, which changes the bucket of p, with the number of attempts that wait for it. They
-// take anew, unless all of their slots are at end or later.
-func (l *line) change(p *part, end time.Time, f func(waiting int)) {
-	l.takes.Lock()
-	defer l.takes.Unlock()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var all []*attempt
-	for a := range l.waiting {
-		if a.hasBucketOf(p) {
-			all = append(all, a)
-		}
-	}
-	slices.SortFunc(all, func(a, b *attempt) int { return a.slot.Compare(b.slot) })
-	if len(all) > 0 && !all[0].slot.Before(end) {
-		all = nil
-	}
-	for _, a := range slices.Backward(all) {
-		a.giveBack(p)
-	}
-	f(len(all))
-	for _, a := range all {
-		a.err = a.take(a.r.Context())
-		select {
-		case a.moved <- struct{}{}:
-		default:
-		}
-	}
-}
-
-func (a *attempt) hasBucketOf(p *part) bool {
-	for i := range a.parts {
-		if a.parts[i].isOf(p) {
-			return true
-		}
-	}
-	return false
 }

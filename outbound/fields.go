@@ -1,9 +1,10 @@
 package outbound
 
 import (
-	"iter"
+	"fmt"
 	"math"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,49 +18,35 @@ type family struct {
 	window                  time.Duration // of the limit if the reset is not later; 0 if not known
 }
 
-// families has the families that servers send. Of two with the same limit, the first counts.
+// families has the families that servers send.
 var families = []family{
 	// OpenAI, and the servers that follow it. The reset is the time until all is back.
-	{"X-Ratelimit-Limit-Requests", "X-Ratelimit-Remaining-Requests", "X-Ratelimit-Reset-Requests",
-		Requests, time.Minute},
-	{"X-Ratelimit-Limit-Tokens", "X-Ratelimit-Remaining-Tokens", "X-Ratelimit-Reset-Tokens",
-		Tokens, time.Minute},
+	named("X-Ratelimit-%s-Requests", Requests, time.Minute),
+	named("X-Ratelimit-%s-Tokens", Tokens, time.Minute),
 	// Anthropic. The reset is the instant at which all is back, to a second.
-	{"Anthropic-Ratelimit-Requests-Limit", "Anthropic-Ratelimit-Requests-Remaining",
-		"Anthropic-Ratelimit-Requests-Reset", Requests, time.Minute},
-	{"Anthropic-Ratelimit-Tokens-Limit", "Anthropic-Ratelimit-Tokens-Remaining",
-		"Anthropic-Ratelimit-Tokens-Reset", Tokens, time.Minute},
-	{"Anthropic-Ratelimit-Input-Tokens-Limit", "Anthropic-Ratelimit-Input-Tokens-Remaining",
-		"Anthropic-Ratelimit-Input-Tokens-Reset", Tokens, time.Minute},
-	{"Anthropic-Ratelimit-Output-Tokens-Limit", "Anthropic-Ratelimit-Output-Tokens-Remaining",
-		"Anthropic-Ratelimit-Output-Tokens-Reset", Tokens, time.Minute},
-	// The drafts before RateLimit; GitLab has an instant as its reset.
-	{"Ratelimit-Limit", "Ratelimit-Remaining", "Ratelimit-Reset", anyUnit, 0},
-	// Discord; its X-RateLimit-Reset is the same by the server's clock.
-	{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset-After", anyUnit, 0},
-	// GitHub, Envoy, Reddit and most others.
-	{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", anyUnit, 0},
-	// X and Okta.
-	{"X-Rate-Limit-Limit", "X-Rate-Limit-Remaining", "X-Rate-Limit-Reset", anyUnit, 0},
+	named("Anthropic-Ratelimit-Requests-%s", Requests, time.Minute),
+	named("Anthropic-Ratelimit-Tokens-%s", Tokens, time.Minute),
+	named("Anthropic-Ratelimit-Input-Tokens-%s", Tokens, time.Minute),
+	named("Anthropic-Ratelimit-Output-Tokens-%s", Tokens, time.Minute),
+	named("Ratelimit-%s", anyUnit, 0),    // the drafts before RateLimit, and GitLab
+	named("X-Ratelimit-%s", anyUnit, 0),  // GitHub, Envoy, Reddit, Discord and most others
+	named("X-Rate-Limit-%s", anyUnit, 0), // X and Okta
 }
 
-// retryFields has the fields with the wait of a refused request, and their units.
+func named(form string, u Unit, window time.Duration) family {
+	f := func(part string) string { return fmt.Sprintf(form, part) }
+	return family{f("Limit"), f("Remaining"), f("Reset"), u, window}
+}
+
+// retryFields has the fields with the wait of a refused request, and the units of their numbers.
+// The first one counts.
 var retryFields = []struct {
 	name string
-	unit time.Duration // of a number
+	unit time.Duration
 }{
 	{"Retry-After-Ms", time.Millisecond}, // OpenAI and Azure
 	{"X-Ms-Retry-After-Ms", time.Millisecond},
 	{"Retry-After", time.Second},
-}
-
-// A number of this size or more is an instant since 1970 in that unit. A time until then would be
-// 31 years or more.
-var epochs = []struct {
-	from float64
-	unit time.Duration
-}{
-	{1e17, time.Nanosecond}, {1e14, time.Microsecond}, {1e11, time.Millisecond}, {1e9, time.Second},
 }
 
 // unknown is a number or time that a response does not have.
@@ -67,17 +54,13 @@ const unknown = -1
 
 // notice is what a response says of one limit.
 type notice struct {
+	name      string // in RateLimit
 	unit      Unit
 	limit     float64
 	window    time.Duration // that supplies the limit, or 0
+	isGuess   bool          // the window is the wait, and so may be longer
 	remaining float64
 	wait      time.Duration // until the reset
-	isWhole   bool          // the wait is rounded to seconds
-	isGuess   bool          // the window is the wait, and so may be longer
-}
-
-func newNotice(u Unit) notice {
-	return notice{unit: u, limit: unknown, remaining: unknown, wait: unknown}
 }
 
 // answer is what a response says.
@@ -95,24 +78,24 @@ type reading struct {
 	isFull bool    // the limits that are not used up matter, too
 }
 
-// read reads a response that has arrived now. It uses the memory of buf. Unless isFull is true, it
-// leaves out the limits that are not used up, if that saves time.
-func read(status int, h http.Header, isFull bool, buf []notice) answer {
-	r := reading{answer: answer{retry: unknown, notices: buf[:0]}, h: h}
+// read reads a response that has arrived now. Unless isFull is true, it leaves out limits that are
+// not used up, if that saves time.
+func read(status int, h http.Header, isFull bool) answer {
 	mayRefuse := status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable ||
 		status == http.StatusForbidden
-	r.isFull = isFull || mayRefuse
+	r := reading{answer: answer{retry: unknown}, h: h, isFull: isFull || mayRefuse}
 	if mayRefuse {
 		r.readRetry()
 	} else if age := h["Age"]; len(age) > 0 && age[0] != "0" {
 		return r.answer // of a cache, and about an earlier request
 	}
-	r.readLists()
-	last := ""
+	isZero := func(line string) bool { return strings.Contains(line, "=0") }
+	if r.isFull || slices.ContainsFunc(h["Ratelimit"], isZero) {
+		r.readList(h["Ratelimit-Policy"])
+		r.readList(h["Ratelimit"])
+	}
 	for i := range families {
-		if f := &families[i]; f.remaining != last && r.readFamily(f) {
-			last = f.remaining
-		}
+		r.readFamily(&families[i])
 	}
 	// 503 and 403 have other causes, too.
 	r.isRefusal = status == http.StatusTooManyRequests || mayRefuse && (r.retry != unknown ||
@@ -124,9 +107,7 @@ func read(status int, h http.Header, isFull bool, buf []notice) answer {
 func (r *reading) readRetry() {
 	for _, f := range retryFields {
 		for _, line := range r.h[f.name] {
-			if wait, _, ok := r.wait(line, f.unit); ok {
-				r.retry = max(r.retry, wait)
-			}
+			r.retry = max(r.retry, r.until(line, f.unit))
 		}
 		if r.retry != unknown {
 			return
@@ -134,140 +115,157 @@ func (r *reading) readRetry() {
 	}
 }
 
-// readFamily reads three fields, and reports whether they are there. If a field is repeated, or is
-// a list, the value that slows down counts.
-func (r *reading) readFamily(f *family) bool {
-	resets, remaining := r.h[f.reset], r.h[f.remaining]
-	if resets == nil {
-		return false
+// readFamily reads three fields. If a field is repeated, or is a list, the value that slows down
+// counts.
+func (r *reading) readFamily(f *family) {
+	remaining := r.h[f.remaining]
+	if !r.isFull && (len(remaining) == 0 || len(remaining) == 1 && number(remaining[0]) > 0) {
+		return
 	}
-	if !r.isFull && len(remaining) == 1 && isAboveZero(remaining[0]) {
-		return true
+	resets := r.h[f.reset]
+	if after := r.h["X-Ratelimit-Reset-After"]; after != nil && f.reset == "X-Ratelimit-Reset" {
+		resets = after // Discord: the other one is the same by the server's clock
 	}
-	n := newNotice(f.unit)
-	for m := range members(remaining) {
-		lessen(&n.remaining, m.name)
-	}
-	for _, line := range resets {
-		if wait, isWhole, ok := r.wait(line, time.Second); ok && wait > n.wait {
-			n.wait, n.isWhole = wait, isWhole
+	n := notice{unit: f.unit, limit: unknown, remaining: unknown, wait: unknown}
+	for _, line := range remaining {
+		for text := range strings.SplitSeq(line, ",") {
+			lessen(&n.remaining, text)
 		}
 	}
-	for m := range members(r.h[f.limit]) {
-		lessen(&n.limit, m.name)
-		if q, ok := number(m.name); ok && q == n.limit && m.window() > 0 { // Envoy: 10, 10;w=1
-			n.window = m.window()
+	for _, line := range resets {
+		n.wait = max(n.wait, r.until(line, time.Second))
+	}
+	if n.wait == unknown {
+		return
+	}
+	for _, line := range r.h[f.limit] {
+		q := 0.0
+		for _, x := range items(line) {
+			if !x.isParameter {
+				q = number(x.key)
+				lessen(&n.limit, x.key)
+			} else if x.key == "w" && q == n.limit { // Envoy: 10, 10;w=1
+				n.window = seconds(number(x.value))
+			}
 		}
 	}
 	if n.window == 0 {
 		n.window, n.isGuess = max(f.window, n.wait), f.window == 0
 	}
 	r.notices = append(r.notices, n)
-	return true
 }
 
-// isAboveZero reports whether a text is a whole number above 0.
-func isAboveZero(text string) bool {
-	for i := range len(text) {
-		if c := text[i]; c < '0' || c > '9' {
-			return false
-		}
-	}
-	return text != "" && text[0] != '0'
-}
-
-// lessen makes n the number of a text if that is less.
-func lessen(n *float64, text string) {
-	if x, ok := number(text); ok && (*n == unknown || x < *n) {
-		*n = x
-	}
-}
-
-// readLists reads RateLimit and RateLimit-Policy: of the current draft (08 and later), which has
+// readList reads RateLimit or RateLimit-Policy: of the current draft (08 and later), which has
 // lists of named limits, and of the drafts 03 to 07, in which RateLimit is a dictionary.
-func (r *reading) readLists() {
-	isZero := func(line string) bool { return strings.Contains(line, "=0") }
-	if !r.isFull && !slices.ContainsFunc(r.h["Ratelimit"], isZero) {
-		return
-	}
-	var names []string // of the notices
-	for m := range members(r.h["Ratelimit-Policy"]) {
-		n := newNotice(m.unit())
-		lessen(&n.limit, m.name) // 100;w=60 in the older drafts
-		lessen(&n.limit, m.param("q"))
-		n.window = m.window()
-		names, r.notices = append(names, m.name), append(r.notices, n)
-	}
-	for m := range members(r.h["Ratelimit"]) {
-		i := slices.Index(names, m.name)
-		if m.value != "" && len(names) > 0 { // limit=100, remaining=50, reset=5
-			i = 0
-		}
-		if i < 0 {
-			i = len(names)
-			names, r.notices = append(names, m.name), append(r.notices, newNotice(m.unit()))
-		}
-		n := &r.notices[i]
-		lessen(&n.remaining, m.param("r"))
-		reset := m.param("t")
-		switch m.name {
-		case "limit":
-			lessen(&n.limit, m.value)
-		case "remaining":
-			lessen(&n.remaining, m.value)
-		case "reset":
-			reset = m.value
-		}
-		if wait, isWhole, ok := r.wait(reset, time.Second); ok {
-			n.wait, n.isWhole = wait, isWhole
-		}
-	}
-}
-
-// wait returns the time from the response until what a text says: a number, which is a time or an
-// instant, a duration such as 6m0s, or a date. Of several with commas, the longest one counts.
-// isWhole means that it is rounded to seconds.
-func (r *reading) wait(text string, unit time.Duration) (d time.Duration, isWhole, ok bool) {
-	text = strings.TrimSpace(text)
-	if n, ok := number(text); ok {
-		isWhole := unit == time.Second && n == math.Trunc(n)
-		for _, e := range epochs {
-			if n >= e.from {
-				return seconds(n*e.unit.Seconds() - r.now()), isWhole, true
+func (r *reading) readList(lines []string) {
+	for _, line := range lines {
+		var n *notice
+		for _, x := range items(line) {
+			if !x.isParameter {
+				n = r.noticeOf(x.key, x.value != "")
+				lessen(&n.limit, x.key) // 100;w=60 in the older drafts
+			}
+			switch x.key {
+			case "q", "limit":
+				lessen(&n.limit, x.value)
+			case "r", "remaining":
+				lessen(&n.remaining, x.value)
+			case "t", "reset":
+				n.wait = max(n.wait, r.until(x.value, time.Second))
+			case "w":
+				n.window = seconds(number(x.value))
+			case "qu":
+				n.unit = unitOf(x.value)
 			}
 		}
-		return seconds(n * unit.Seconds()), isWhole, true
+	}
+}
+
+// noticeOf returns the notice with a name. The pairs of a dictionary are about the first limit.
+func (r *reading) noticeOf(name string, isPair bool) *notice {
+	for i := range r.notices {
+		if n := &r.notices[i]; isPair || n.name == name {
+			return n
+		}
+	}
+	n := notice{name: name, unit: unitOf(name), limit: unknown, remaining: unknown, wait: unknown}
+	r.notices = append(r.notices, n)
+	return &r.notices[len(r.notices)-1]
+}
+
+// unitOf returns what a limit counts, by its unit or else its name.
+func unitOf(text string) Unit {
+	text = strings.ToLower(text)
+	switch {
+	case strings.Contains(text, "token"):
+		return Tokens
+	case strings.Contains(text, "request"):
+		return Requests
+	}
+	return anyUnit
+}
+
+// item is a member of a list or a dictionary of structured fields (RFC 9651), or a parameter of the
+// member before. The key of a member may have quotes.
+type item struct {
+	isParameter bool
+	key, value  string
+}
+
+var syntax = regexp.MustCompile(
+	`(^|[,;])\s*("(?:[^"\\]|\\.)*"|[^",;=]*)\s*(?:=\s*("(?:[^"\\]|\\.)*"|[^",;]*))?`)
+
+// items returns the items of a field. A text that has another syntax has strange items.
+func items(line string) (all []item) {
+	for _, m := range syntax.FindAllStringSubmatch(line, -1) {
+		all = append(all, item{m[1] == ";", strings.TrimSpace(m[2]), strings.Trim(m[3], `" `)})
+	}
+	return all
+}
+
+// until returns the time from the response until what a text says, or unknown. The text is a number,
+// which is a time or an instant, a duration such as 6m0s, or a date. Of several with commas, the
+// longest one counts.
+func (r *reading) until(text string, unit time.Duration) time.Duration {
+	text = strings.TrimSpace(text)
+	if n := number(text); n >= 1e9 { // an instant since 1970: a time would be 31 years or more
+		for range 3 { // from seconds to nanoseconds
+			if n >= 1e11 {
+				n /= 1000
+			}
+		}
+		return seconds(n - r.now())
+	} else if n != unknown {
+		return seconds(n * unit.Seconds())
 	}
 	if d, err := time.ParseDuration(text); err == nil {
-		return max(d, 0), false, true
+		return seconds(d.Seconds())
 	}
 	t, err := http.ParseTime(text)
 	if err != nil {
 		t, err = time.Parse(time.RFC3339, text)
 	}
 	if err == nil {
-		return seconds(unixSeconds(t) - r.now()), true, true
+		return seconds(unixSeconds(t) - r.now())
 	}
-	if !strings.Contains(text, ",") {
-		return 0, false, false
-	}
-	for element := range strings.SplitSeq(text, ",") {
-		if one, whole, isTime := r.wait(element, unit); isTime {
-			d, isWhole, ok = max(d, one), whole, true
+	var longest time.Duration = unknown
+	if strings.Contains(text, ",") {
+		for one := range strings.SplitSeq(text, ",") {
+			longest = max(longest, r.until(one, unit))
 		}
 	}
-	return d, isWhole, ok
+	return longest
 }
 
 // now returns the clock of the server, so that it need not agree with ours. Without a Date it is
 // ours.
 func (r *reading) now() float64 {
 	if r.sent == 0 {
-		if t, err := http.ParseTime(r.h.Get("Date")); err == nil {
-			r.sent = unixSeconds(t)
-		} else {
-			r.sent = unixSeconds(time.Now())
+		t, err := http.ParseTime(r.h.Get("Date"))
+		if err != nil {
+			t = time.Now()
 		}
+		r.sent = unixSeconds(t)
 	}
 	return r.sent
 }
@@ -280,89 +278,19 @@ func seconds(s float64) time.Duration {
 	return time.Duration(min(max(s, 0), most) * 1e9).Round(time.Microsecond)
 }
 
-// number reads a decimal number of at least 0. A negative one is 0.
-func number(text string) (n float64, ok bool) {
-	for i := range len(text) {
-		if c := text[i]; (c < '0' || c > '9') && !strings.ContainsRune(".eE+-", rune(c)) {
-			return 0, false
-		}
-	}
-	if text == "" {
-		return 0, false
-	}
+// number returns the decimal number of a text, or unknown. A negative one is 0.
+func number(text string) float64 {
+	text = strings.TrimSpace(text)
 	n, err := strconv.ParseFloat(text, 64)
-	return max(n, 0), err == nil || math.IsInf(n, 0)
+	if strings.Trim(text, "0123456789.eE+-") != "" || err != nil && !math.IsInf(n, 0) {
+		return unknown
+	}
+	return max(n, 0)
 }
 
-// member is an item of a list of structured fields (RFC 9651), or a pair of a dictionary.
-type member struct{ name, value, params string }
-
-// members returns the members of a field. It checks no syntax: a text that is none has strange
-// members.
-func members(lines []string) iter.Seq[member] {
-	return func(yield func(member) bool) {
-		for _, rest := range lines {
-			for rest != "" {
-				var m member
-				m.name, rest = cut(rest, ',')
-				m.name, m.params = cut(m.name, ';')
-				m.name, m.value = cut(m.name, '=')
-				m.name = strings.Trim(m.name, `"`)
-				if !yield(m) {
-					return
-				}
-			}
-		}
+// lessen makes n the number of a text if that is less.
+func lessen(n *float64, text string) {
+	if x := number(text); x != unknown && (*n == unknown || x < *n) {
+		*n = x
 	}
-}
-
-// cut cuts a text at the first separator outside of quotes.
-func cut(text string, separator byte) (before, after string) {
-	quoted, end := false, len(text)
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '"':
-			quoted = !quoted
-		case c == '\\' && quoted:
-			i++
-		case c == separator && !quoted:
-			end, after = i, text[i+1:]
-			i = len(text)
-		}
-	}
-	return strings.TrimSpace(text[:end]), after
-}
-
-// param returns the value of a parameter, or "".
-func (m *member) param(key string) string {
-	for rest := m.params; rest != ""; {
-		var p string
-		p, rest = cut(rest, ';')
-		if k, value := cut(p, '='); k == key {
-			return strings.Trim(value, `" `)
-		}
-	}
-	return ""
-}
-
-// window returns the parameter w, a time in seconds, or 0.
-func (m *member) window() time.Duration {
-	n, _ := number(m.param("w"))
-	return seconds(n)
-}
-
-// unit returns what the limit of the member counts, by its unit or else its name.
-func (m *member) unit() Unit {
-	text := m.param("qu")
-	if text == "" {
-		text = m.name
-	}
-	text = strings.ToLower(text)
-	switch {
-	case strings.Contains(text, "token"):
-		return Tokens
-	case strings.Contains(text, "request"):
-		return Requests
-	}
-	return anyUnit
 }

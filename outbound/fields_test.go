@@ -165,7 +165,7 @@ RateLimit: ;;,"=,r=1;t=
 RateLimit-Policy: "a;q=NaN
 X-RateLimit-Limit: Inf
 X-RateLimit-Remaining: 0x1p4
-X-RateLimit-Reset: 2026-13-45`, "refused; any ? of ?; any ? of ?; any ? of ?; any ? of ?"},
+X-RateLimit-Reset: 2026-13-45`, "refused; any 1 of ?"},
 	{"times in the past", "429", `
 Retry-After: -7
 X-RateLimit-Limit: -5
@@ -229,7 +229,7 @@ func TestForms(t *testing.T) {
 		var status int
 		fmt.Sscan(f.status, &status)
 		h := header(t, "Date: "+arrived.UTC().Format(http.TimeFormat)+f.header)
-		if got := read(status, h, true, nil).String(); got != f.want {
+		if got := read(status, h, true).String(); got != f.want {
 			t.Errorf("%s:\n got %s\nwant %s", f.vendor, got, f.want)
 		}
 	}
@@ -244,7 +244,7 @@ func TestInstantsWithoutDate(t *testing.T) {
 			"2000-01-01T01:00:30.5+01:00":   30*time.Second + 500*time.Millisecond,
 		} {
 			h := http.Header{"Retry-After": {text}, "Date": {"yesterday"}}
-			if got := read(429, h, false, nil); got.retry != want {
+			if got := read(429, h, false); got.retry != want {
 				t.Errorf("%s: %v, want %v", text, got.retry, want)
 			}
 		}
@@ -264,7 +264,7 @@ func FuzzFields(f *testing.F) {
 			name, value, _ := strings.Cut(line, ":")
 			h.Add(strings.TrimSpace(name), strings.TrimSpace(value))
 		}
-		a := read(status, h, true, nil)
+		a := read(status, h, true)
 		const century = 100 * 365 * 24 * time.Hour
 		check := func(d time.Duration) {
 			if d != unknown && (d < 0 || d > century) {

@@ -194,12 +194,12 @@ func TestCostAboveALearnedLimit(t *testing.T) {
 // A rule without a limit remembers a bounded number of keys.
 func TestLearnedKeysAreBounded(t *testing.T) {
 	client := New(newStill(), Rules(Rule{Name: "learns", Key: keyOf}))
-	for i := range mostLearned + 10 {
+	for i := range mostKeys + 10 {
 		if _, err := client.RoundTrip(request(t.Context(), fmt.Sprint(i))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n := len(client.limits[0].keys.keys); n != mostLearned {
+	if n := len(client.limits[0].keys); n != mostKeys {
 		t.Errorf("%d keys", n)
 	}
 }

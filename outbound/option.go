@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/httplimit/usage"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -63,7 +64,7 @@ type Option func(*settings)
 
 type settings struct {
 	rules    []Rule
-	store    Store
+	store    httplimit.Store
 	margin   time.Duration
 	maxPause time.Duration
 	retries  int
@@ -87,8 +88,14 @@ func Rules(rules ...Rule) Option {
 	return func(s *settings) { s.rules = append(s.rules, rules...) }
 }
 
-// WithStore sets where the buckets are. The default is the memory of the process.
-func WithStore(store Store) Option { return func(s *settings) { s.store = store } }
+// WithStore sets a store of the buckets, which other processes may share, such as the *redis.Store of
+// package tb/redis. Its limiters must have the method
+//
+//	Hold(ctx context.Context, key string, until time.Time) error
+//
+// with which nothing is granted on the key before until. Then its bucket is empty, and is refilled.
+// The default is the memory of the process.
+func WithStore(store httplimit.Store) Option { return func(s *settings) { s.store = store } }
 
 // Margin takes what each Rule.Limit supplies in d off its capacity. If the time from the Transport
 // to the server varies by d at most, the server sees no more than the Limit of the rule. New panics
@@ -141,17 +148,4 @@ func (s *settings) limited(r *Rule) (tb.Limit, error) {
 	}
 	limit.Capacity -= int(off)
 	return limit, nil
-}
-
-// tokensIn returns what a limit supplies in d.
-func tokensIn(l tb.Limit, d time.Duration) float64 {
-	return float64(l.Tokens) * float64(d) / float64(l.Per)
-}
-
-// timeOf returns the time, rounded up, in which a limit supplies a number of tokens. It is negative
-// for a negative number.
-func timeOf(l tb.Limit, tokens float64) time.Duration {
-	const most = 1 << 62
-	d := math.Ceil(tokens * float64(l.Per) / float64(l.Tokens))
-	return time.Duration(min(max(d, -most), most))
 }

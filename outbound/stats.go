@@ -2,7 +2,6 @@ package outbound
 
 import (
 	"net/http"
-	"sync/atomic"
 	"time"
 )
 
@@ -23,34 +22,30 @@ type RuleStats struct {
 	Refused  uint64 // attempts that the server has refused, although they have waited for their turn
 }
 
-type counts struct {
-	waited, tooLate, held, refused atomic.Uint64
-	waitTime                       atomic.Int64
-}
-
 // Stats returns what the Transport has done so far.
 func (t *Transport) Stats() Stats {
 	s := Stats{Sent: t.sent.Load(), Failures: t.failures.Load()}
 	for _, r := range t.limits {
-		n := &r.counts
-		s.Rules = append(s.Rules, RuleStats{
-			Name: r.Name, Waited: n.waited.Load(), WaitTime: time.Duration(n.waitTime.Load()),
-			TooLate: n.tooLate.Load(), Held: n.held.Load(), Refused: n.refused.Load(),
-		})
+		r.count(func(stats *RuleStats) { s.Rules = append(s.Rules, *stats) })
 	}
 	return s
 }
 
+func (r *rule) count(f func(*RuleStats)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f(&r.stats)
+}
+
 func (t *Transport) waits(r *http.Request, rule *rule, wait time.Duration) {
-	rule.counts.waited.Add(1)
-	rule.counts.waitTime.Add(int64(wait))
+	rule.count(func(s *RuleStats) { s.Waited, s.WaitTime = s.Waited+1, s.WaitTime+wait })
 	if f := t.hooks.Waits; f != nil {
 		f(r, rule.Name, wait)
 	}
 }
 
 func (t *Transport) held(r *http.Request, rule *rule, pause time.Duration) {
-	rule.counts.held.Add(1)
+	rule.count(func(s *RuleStats) { s.Held++ })
 	t.logger.Info("the server orders a pause", "rule", rule.Name, "pause", pause)
 	if f := t.hooks.Held; f != nil {
 		f(r, rule.Name, pause)
@@ -58,7 +53,7 @@ func (t *Transport) held(r *http.Request, rule *rule, pause time.Duration) {
 }
 
 func (t *Transport) refused(r *http.Request, rule *rule, response *http.Response) {
-	rule.counts.refused.Add(1)
+	rule.count(func(s *RuleStats) { s.Refused++ })
 	t.logger.Warn("the server refuses a request", "rule", rule.Name, "status", response.StatusCode)
 	if f := t.hooks.Refused; f != nil {
 		f(r, rule.Name, response)

@@ -5,11 +5,10 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
 // Transport is an http.RoundTripper that lets each attempt wait for its turn. Use New to make one.
@@ -18,12 +17,12 @@ type Transport struct {
 	settings
 	base     http.RoundTripper
 	limits   []*rule
-	line     *line
-	attempts sync.Pool // of *attempt
-	sent     atomic.Uint64
-	failures atomic.Uint64
+	isShared bool // other processes may take from the buckets
 	learns   bool // a rule has no limit
 	edits    bool // a rule has a cost, which may replace the body of the request
+	entered  atomic.Uint64
+	sent     atomic.Uint64
+	failures atomic.Uint64
 }
 
 // New returns a Transport that sends requests with base, or with http.DefaultTransport if base is
@@ -33,18 +32,20 @@ func New(base http.RoundTripper, opts ...Option) *Transport {
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	t := &Transport{base: base, line: &line{waiting: make(map[*attempt]struct{})}, settings: settings{
-		store: memory{}, maxPause: time.Hour, logger: slog.New(slog.DiscardHandler),
+	t := &Transport{base: base, settings: settings{
+		maxPause: time.Hour, logger: slog.New(slog.DiscardHandler),
 	}}
 	for _, o := range opts {
 		o(&t.settings)
+	}
+	if t.isShared = t.store != nil; !t.isShared {
+		t.store = httplimit.Memory()
 	}
 	if len(t.rules) == 0 {
 		t.rules = []Rule{{Name: "per-host"}}
 	}
 	names := make(map[string]int)
-	for i := range t.rules {
-		from := &t.rules[i]
+	for _, from := range t.rules {
 		if names[from.Name]++; names[from.Name] > 1 {
 			from.Name = fmt.Sprintf("%s-%d", from.Name, names[from.Name])
 		}
@@ -53,37 +54,10 @@ func New(base http.RoundTripper, opts ...Option) *Transport {
 			panic(err)
 		}
 		t.limits = append(t.limits, r)
-		t.learns = t.learns || r.keys != nil
+		t.learns = t.learns || r.learns
 		t.edits = t.edits || r.Cost != nil
 	}
-	t.attempts.New = func() any {
-		return &attempt{t: t, parts: make([]part, len(t.limits)), moved: make(chan struct{}, 1)}
-	}
 	return t
-}
-
-// rule is a Rule in use.
-type rule struct {
-	Rule
-	limiter limiter
-	keys    *learned // that have limiters of their own, or nil if the rule has a limit
-	counts  counts
-}
-
-func newRule(s *settings, from *Rule) (r *rule, err error) {
-	r = &rule{Rule: *from}
-	if r.Key == nil {
-		r.Key = Host
-	}
-	limit, err := s.limited(from)
-	if err != nil {
-		return nil, err
-	}
-	r.limiter, err = newLimiter(s.store, r.Name, limit)
-	if r.Limit == (tb.Limit{}) {
-		r.keys = &learned{store: s.store, name: r.Name, keys: make(map[string]*learnedKey)}
-	}
-	return r, err
 }
 
 // RoundTrip implements http.RoundTripper. The error is a *tb.WaitError, without an attempt, if the
@@ -107,8 +81,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			a.giveBack(nil)
 			return refused, nil
 		}
-		t.sent.Add(1)
-		response, err := t.base.RoundTrip(a.r)
+		response, err := a.send()
 		if err != nil {
 			return nil, err
 		}

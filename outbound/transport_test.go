@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/httplimit/usage"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -139,6 +140,11 @@ func sendAll(t *testing.T, client http.RoundTripper, keys ...string) {
 // bubble runs a test in a bubble of synctest.
 func bubble(name string, f func(t *testing.T)) func(t *testing.T) {
 	return func(t *testing.T) { t.Run(name, func(t *testing.T) { synctest.Test(t, f) }) }
+}
+
+// leveler is the limiter of a rule in memory.
+type leveler interface {
+	Level(ctx context.Context, key string) (tb.Level, error)
 }
 
 var abc = []string{"a", "b", "c", "d", "e", "f"}
@@ -428,7 +434,7 @@ func TestCancelBehindASettlement(t *testing.T) {
 		_, _ = io.Copy(io.Discard, w.Body)
 		cancel()
 		synctest.Wait()
-		l, err := client.limits[0].limiter.(memoryLimiter).Level(t.Context(), "a")
+		l, err := client.limits[0].limiter.(leveler).Level(t.Context(), "a")
 		if l.Tokens != 2 || err != nil {
 			t.Error(l, err)
 		}
@@ -611,7 +617,7 @@ func TestUsage(t *testing.T) {
 			}
 			client := New(s, Rules(rule))
 			left := func() float64 {
-				l, err := client.limits[0].limiter.(memoryLimiter).Level(t.Context(), "a")
+				l, err := client.limits[0].limiter.(leveler).Level(t.Context(), "a")
 				if err != nil {
 					t.Error(err)
 				}
@@ -667,14 +673,14 @@ func TestCostMayReplaceTheBody(t *testing.T) {
 	if _, err := client.RoundTrip(r); err != nil || r.Body != before {
 		t.Error(err)
 	}
-	if l, err := client.limits[0].limiter.(memoryLimiter).Level(t.Context(), ""); l.Tokens > 701 {
+	if l, err := client.limits[0].limiter.(leveler).Level(t.Context(), ""); l.Tokens > 701 {
 		t.Error(l, err)
 	}
 }
 
 // failing is a store that fails, after it has called its function.
 type failing struct {
-	memory
+	httplimit.Store
 	f func()
 }
 
@@ -687,7 +693,7 @@ func (s failing) TakeAll(context.Context, time.Time, []tb.Charge, []tb.Decision)
 
 func TestContextThatEndsInTheStore(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	client := New(newStill(), WithStore(failing{f: cancel}))
+	client := New(newStill(), WithStore(failing{httplimit.Memory(), cancel}))
 	if _, err := client.RoundTrip(request(ctx, "a")); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
@@ -697,7 +703,7 @@ func TestStoreThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen error
 		s := newScript("429\nRetry-After: 9")
-		client := New(s, PerHost(1, 1), WithStore(failing{f: func() {}}),
+		client := New(s, PerHost(1, 1), WithStore(failing{httplimit.Memory(), func() {}}),
 			WithHooks(Hooks{Error: func(_ *http.Request, err error) { seen = err }}))
 		sendAll(t, client, "a", "a")
 		s.check(t, "0 0")
@@ -751,7 +757,7 @@ func TestNewPanics(t *testing.T) {
 		"limit":    func() { New(nil, Rules(Rule{Limit: tb.Limit{Capacity: 1}})) },
 		"margin":   func() { New(nil, PerHost(5, 1), Margin(5*time.Second)) },
 		"negative": func() { New(nil, PerHost(5, 1), Margin(-1)) },
-		"store":    func() { New(nil, WithStore(noHold{})) },
+		"store":    func() { New(nil, WithStore(noHold{httplimit.Memory()})) },
 	} {
 		func() {
 			defer func() {
@@ -765,7 +771,7 @@ func TestNewPanics(t *testing.T) {
 }
 
 // noHold is a store without the method Hold.
-type noHold struct{ memory }
+type noHold struct{ httplimit.Store }
 
 func (noHold) Limiters(string, []tb.Limit) ([]tb.StoreLimiter, error) {
 	return []tb.StoreLimiter{struct{ tb.StoreLimiter }{}}, nil

@@ -101,15 +101,15 @@ func (v *vendor) used(capacity int, rate float64, d time.Duration) float64 {
 
 // shared is a Store for several Transports. To a Transport it is not its own memory.
 type shared struct {
-	memory
+	httplimit.Store
 	mu   sync.Mutex
 	made map[string]tb.StoreLimiter
 }
 
-type sharedLimiter struct{ memoryLimiter }
+type sharedLimiter struct{ limiter }
 
 func (l sharedLimiter) Charge(key string, cost float64) (tb.StoreCharge, error) {
-	c, err := l.memoryLimiter.Charge(key, cost)
+	c, err := l.limiter.Charge(key, cost)
 	return &sharedCharge{StoreCharge: c}, err
 }
 
@@ -139,11 +139,11 @@ func (s *shared) Limiters(rule string, limits []tb.Limit) ([]tb.StoreLimiter, er
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.made[rule] == nil {
-		all, err := s.memory.Limiters(rule, limits)
+		all, err := s.Store.Limiters(rule, limits)
 		if err != nil {
 			return nil, err
 		}
-		s.made[rule] = sharedLimiter{all[0].(memoryLimiter)}
+		s.made[rule] = sharedLimiter{all[0].(limiter)}
 	}
 	return []tb.StoreLimiter{s.made[rule]}, nil
 }
@@ -153,7 +153,7 @@ func (s *shared) Limiters(rule string, limits []tb.Limit) ([]tb.StoreLimiter, er
 func TestPauseAfterALongWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript("200", "200", "200\nX-RateLimit-Remaining: 0\nX-RateLimit-Reset: 15")
-		store := &shared{made: make(map[string]tb.StoreLimiter)}
+		store := &shared{Store: httplimit.Memory(), made: make(map[string]tb.StoreLimiter)}
 		client := New(s, PerHost(1, 0.1), WithStore(store))
 		sendAll(t, client, "a", "b", "c")
 		sendAll(t, client, "d")
@@ -167,7 +167,7 @@ func TestShortPauseMovesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript("429\nRetry-After: 4")
 		s.latency = time.Second
-		store := &shared{made: make(map[string]tb.StoreLimiter)}
+		store := &shared{Store: httplimit.Memory(), made: make(map[string]tb.StoreLimiter)}
 		var clients [2]*Transport
 		for i := range clients {
 			clients[i] = New(s, PerHost(1, 0.1), WithStore(store))
@@ -187,7 +187,7 @@ func TestShortPauseMovesNothing(t *testing.T) {
 // number of refusals that the processes have counted.
 func load(t *testing.T, v *vendor, processes int, d time.Duration, opts ...Option) uint64 {
 	if processes > 1 {
-		opts = append(opts, WithStore(&shared{made: make(map[string]tb.StoreLimiter)}))
+		opts = append(opts, WithStore(&shared{Store: httplimit.Memory(), made: make(map[string]tb.StoreLimiter)}))
 	}
 	clients := make([]*Transport, processes)
 	for i := range clients {

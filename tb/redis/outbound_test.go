@@ -12,8 +12,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-var _ outbound.Store = (*Store)(nil)
-
 // roundTrip is a server that a test calls.
 type roundTrip func(*http.Request) (*http.Response, error)
 

@@ -1,0 +1,153 @@
+package outbound
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
+
+const mostKeys = 10_000 // that a rule remembers if no attempt has them
+
+// rule is a Rule in use.
+type rule struct {
+	Rule
+	learns  bool // it has no limit
+	store   httplimit.Store
+	limiter limiter
+
+	mu    sync.Mutex
+	keys  map[string]*key
+	stats RuleStats
+}
+
+// limiter is what the store must return.
+type limiter interface {
+	tb.StoreLimiter
+	Hold(ctx context.Context, key string, until time.Time) error
+}
+
+// key is what the process knows of a key of a rule. The bucket is in the store.
+type key struct {
+	text    string
+	limiter limiter      // of the rule, or of this key if the rule learns
+	users   atomic.Int32 // attempts that have it; it grows under rule.mu
+	paused  atomic.Int64 // the end of its last pause, in Unix nanoseconds
+
+	takes   sync.RWMutex // read while an attempt takes its charges, locked by a change
+	mu      sync.Mutex   // of waiting
+	waiting map[*attempt]struct{}
+
+	learned
+}
+
+func newRule(s *settings, from Rule) (r *rule, err error) {
+	r = &rule{Rule: from, store: s.store, keys: make(map[string]*key)}
+	r.stats.Name, r.learns = r.Name, r.Limit == tb.Limit{}
+	if r.Key == nil {
+		r.Key = Host
+	}
+	limit, err := s.limited(&from)
+	if err == nil {
+		r.limiter, err = r.newLimiter(limit)
+	}
+	return r, err
+}
+
+func (r *rule) newLimiter(limit tb.Limit) (limiter, error) {
+	all, err := r.store.Limiters(r.Name, []tb.Limit{limit})
+	if err != nil {
+		return nil, err
+	}
+	if l, ok := all[0].(limiter); ok {
+		return l, nil
+	}
+	return nil, fmt.Errorf("outbound: the store %T returns no limiter with the method Hold", r.store)
+}
+
+// get returns a key for an attempt, which subtracts itself from the users at its end.
+func (r *rule) get(text string) *key {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k := r.keys[text]
+	if k == nil {
+		if len(r.keys) >= mostKeys {
+			r.forget()
+		}
+		k = &key{text: text, limiter: r.limiter, waiting: make(map[*attempt]struct{})}
+		if r.learns {
+			k.turn, k.limit = make(chan struct{}, 1), unlimited
+			if l, err := r.newLimiter(unlimited); err == nil {
+				k.limiter = l
+			}
+		}
+		r.keys[text] = k
+	}
+	k.users.Add(1)
+	return k
+}
+
+// forget forgets a key that no attempt has. Of a few, it is the one whose pause ends first.
+func (r *rule) forget() {
+	var first *key
+	n := 0
+	for _, k := range r.keys {
+		if k.users.Load() == 0 && (first == nil || k.paused.Load() < first.paused.Load()) {
+			first = k
+		}
+		if n++; n >= 16 && first != nil {
+			delete(r.keys, first.text)
+			return
+		}
+	}
+}
+
+// change calls f, which changes the bucket. What waits for it gives back its tokens before, and
+// takes anew after, in the order in which it came. If all of it has slots at end or later, it keeps
+// them.
+func (k *key) change(end time.Time, f func()) {
+	k.takes.Lock()
+	defer k.takes.Unlock()
+	k.mu.Lock()
+	all := slices.SortedFunc(maps.Keys(k.waiting),
+		func(a, b *attempt) int { return cmp.Compare(a.number, b.number) })
+	k.mu.Unlock()
+	for _, a := range all { // in the same order in all keys
+		a.mu.Lock()
+		defer a.mu.Unlock()
+	}
+	all = slices.DeleteFunc(all, func(a *attempt) bool { return !a.isWaiting })
+	if !slices.ContainsFunc(all, func(a *attempt) bool { return a.slot.Before(end) }) {
+		all = nil
+	}
+	for _, a := range slices.Backward(all) {
+		a.giveBack(k)
+	}
+	f()
+	for _, a := range all {
+		a.err = a.take()
+		select {
+		case a.moved <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (k *key) add(a *attempt) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.waiting[a] = struct{}{}
+}
+
+func (k *key) remove(a *attempt) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.waiting, a)
+}
