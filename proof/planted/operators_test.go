@@ -89,7 +89,9 @@ func operatorOf(n ast.Node) (*token.Token, token.Pos) {
 	case *ast.BinaryExpr:
 		return &n.Op, n.OpPos
 	case *ast.UnaryExpr:
-		return &n.Op, n.OpPos
+		if n.Op != token.AND { // an address
+			return &n.Op, n.OpPos
+		}
 	case *ast.AssignStmt:
 		return &n.Tok, n.TokPos
 	case *ast.IncDecStmt:
@@ -100,14 +102,13 @@ func operatorOf(n ast.Node) (*token.Token, token.Pos) {
 	return nil, 0
 }
 
-// mutant is a function or a declaration with another operator.
+// mutant is a file of which one operator is another.
 type mutant struct {
 	number   int
 	name     string
 	file     string
-	function *ast.FuncDecl   // nil for another declaration
-	decision *ast.BinaryExpr // if its result is a bool
-	text     string          // of the decision, of the copy of the function, or of the file
+	function *ast.FuncDecl // that has the operator; nil for another declaration
+	text     string        // of the body of the function, or of the file
 }
 
 // mutantsOf returns the mutants of a package, in the order of its files.
@@ -127,6 +128,7 @@ func mutantsOf(t *testing.T, pkg string) (all []*mutant) {
 			t.Fatal(err)
 		}
 		for _, decl := range file.Decls {
+			function, _ := decl.(*ast.FuncDecl)
 			ast.Inspect(decl, func(n ast.Node) bool {
 				op, at := operatorOf(n)
 				if op == nil {
@@ -137,12 +139,15 @@ func mutantsOf(t *testing.T, pkg string) (all []*mutant) {
 					*op = other
 					m := &mutant{number: len(all) + 1, file: path.Join(pkg, filepath.Base(name))}
 					m.name = fmt.Sprintf("%s:%d:%d %s to %s", m.file, place.Line, place.Column, was, other)
-					m.function, _ = decl.(*ast.FuncDecl)
-					m.decision, _ = n.(*ast.BinaryExpr)
-					if m.function == nil || !decides(was) {
-						m.decision = nil
+					var changed ast.Node = file
+					if m.function = function; function != nil {
+						changed = function.Body
 					}
-					m.text = m.print(t, files, file)
+					var text strings.Builder
+					if err := printer.Fprint(&text, files, changed); err != nil {
+						t.Fatal(err)
+					}
+					m.text = text.String()
 					all = append(all, m)
 				}
 				*op = was
@@ -153,50 +158,10 @@ func mutantsOf(t *testing.T, pkg string) (all []*mutant) {
 	return all
 }
 
-// print returns the text of m, whose operator is in the syntax of the file.
-func (m *mutant) print(t *testing.T, files *token.FileSet, file *ast.File) string {
-	t.Helper()
-	var node any = file
-	switch {
-	case m.decision != nil:
-		node = m.decision
-	case m.function != nil:
-		f := *m.function
-		f.Doc = nil
-		f.Name = ast.NewIdent(m.copyName())
-		node = &f
-	}
-	var b strings.Builder
-	if err := printer.Fprint(&b, files, node); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
-
-// copyName returns the name of the copy of m's function.
-func (m *mutant) copyName() string {
-	return fmt.Sprintf("%s_mutant%d", m.function.Name.Name, m.number)
-}
-
-// edit puts texts before and after a part of a file. Without the text after, the part is dropped.
-type edit struct {
-	begin, end    int
-	before, after string
-}
-
-// decides reports whether the result of an operator is a bool.
-func decides(op token.Token) bool {
-	switch op {
-	case token.EQL, token.NEQ, token.LSS, token.LEQ, token.GTR, token.GEQ, token.LAND, token.LOR:
-		return true
-	}
-	return false
-}
-
-// plantAll writes the files of a package with all mutants of functions. The variable of the
-// environment selects one. An expression that decides has its mutants beside it. Other mutants are
-// copies of their functions. It returns the lines of the copies by file.
-func plantAll(t *testing.T, dir, pkg string, all []*mutant) map[string][]*mutant {
+// plantAll writes the files of a package with all mutants of functions. A function begins with
+// the bodies of its mutants. The variable of the environment selects one. The compiler takes each
+// for a file with the number of the mutant.
+func plantAll(t *testing.T, dir, pkg string, all []*mutant) {
 	t.Helper()
 	byFile := map[string][]*mutant{}
 	for _, m := range all {
@@ -204,123 +169,28 @@ func plantAll(t *testing.T, dir, pkg string, all []*mutant) map[string][]*mutant
 			byFile[m.file] = append(byFile[m.file], m)
 		}
 	}
-	lines := map[string][]*mutant{} // which mutant each line is of
 	for name, mutants := range byFile {
 		text := read(t, filepath.Join(root, name))
-		var edits []edit
-		copies := map[*ast.FuncDecl][]*mutant{}
-		decisions := map[*ast.BinaryExpr][]*mutant{}
-		for _, m := range mutants {
-			if m.decision != nil {
-				decisions[m.decision] = append(decisions[m.decision], m)
-			} else {
-				copies[m.function] = append(copies[m.function], m)
+		var b strings.Builder
+		done := 0
+		for i, m := range mutants {
+			f := m.function
+			if i == 0 || f != mutants[i-1].function {
+				brace := int(f.Body.Lbrace)
+				b.WriteString(text[done:brace] + "switch plantedMutant {\n")
+				done = brace
+			}
+			fmt.Fprintf(&b, "case %d:\n//line mutant%[1]d:1\n%s\n", m.number, m.text)
+			if f.Type.Results == nil {
+				b.WriteString("return\n")
+			}
+			if i+1 == len(mutants) || f != mutants[i+1].function {
+				b.WriteString("}\n")
 			}
 		}
-		for f, mutants := range copies {
-			edits = append(edits, dispatch(f, mutants)...)
-		}
-		for e, mutants := range decisions {
-			var before, after strings.Builder
-			before.WriteString("(")
-			for _, m := range mutants {
-				fmt.Fprintf(&before, "plantedMutant != %d && ", m.number)
-				fmt.Fprintf(&after, " || plantedMutant == %d && (%s)", m.number, m.text)
-			}
-			before.WriteString("(")
-			edits = append(edits, edit{int(e.Pos()) - 1, int(e.End()) - 1,
-				before.String(), ")" + after.String() + ")"})
-		}
-		slices.SortFunc(edits, func(a, b edit) int {
-			return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(b.end, a.end))
-		})
-		edited := apply(text, 0, len(text), &edits) + "\n"
-		lines[name] = make([]*mutant, strings.Count(edited, "\n"))
-		for _, m := range mutants {
-			if m.decision == nil {
-				edited += m.text + "\n"
-				for range strings.Count(m.text, "\n") + 1 {
-					lines[name] = append(lines[name], m)
-				}
-			}
-		}
-		write(t, filepath.Join(dir, name), edited)
+		write(t, filepath.Join(dir, name), b.String()+text[done:])
 	}
 	write(t, filepath.Join(dir, pkg, "plantedmutant.go"), fmt.Sprintf(selection, path.Base(pkg)))
-	return lines
-}
-
-// apply returns a part of a text with the edits in it, which it takes from the front of edits.
-func apply(text string, begin, end int, edits *[]edit) string {
-	var b strings.Builder
-	for len(*edits) > 0 && (*edits)[0].begin < end {
-		e := (*edits)[0]
-		*edits = (*edits)[1:]
-		b.WriteString(text[begin:e.begin] + e.before)
-		if e.after != "" {
-			b.WriteString(apply(text, e.begin, e.end, edits) + e.after)
-		}
-		begin = e.end
-	}
-	return b.String() + text[begin:end]
-}
-
-// dispatch returns the edits with which a function calls its copies.
-func dispatch(f *ast.FuncDecl, mutants []*mutant) (edits []edit) {
-	unnamed := 0
-	names := func(list *ast.FieldList) (all []string) {
-		if list == nil {
-			return nil
-		}
-		for _, field := range list.List {
-			if len(field.Names) == 0 {
-				unnamed++
-				name := fmt.Sprint("unnamed", unnamed)
-				begin := int(field.Type.Pos()) - 1
-				edits = append(edits, edit{begin, begin, name + " ", ""})
-				all = append(all, name)
-			}
-			for _, n := range field.Names {
-				name := n.Name
-				if name == "_" {
-					unnamed++
-					name = fmt.Sprint("unnamed", unnamed)
-					edits = append(edits, edit{int(n.Pos()) - 1, int(n.End()) - 1, name, ""})
-				}
-				all = append(all, name)
-			}
-		}
-		return all
-	}
-	receiver, types := names(f.Recv), names(f.Type.TypeParams)
-	arguments := names(f.Type.Params)
-	if n := len(arguments); n > 0 {
-		last := f.Type.Params.List[len(f.Type.Params.List)-1]
-		if _, ok := last.Type.(*ast.Ellipsis); ok {
-			arguments[n-1] += "..."
-		}
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, " if plantedMutant >= %d && plantedMutant <= %d { switch plantedMutant {",
-		mutants[0].number, mutants[len(mutants)-1].number)
-	for _, m := range mutants {
-		call := m.copyName()
-		if receiver != nil {
-			call = receiver[0] + "." + call
-		}
-		if types != nil {
-			call += "[" + strings.Join(types, ", ") + "]"
-		}
-		call += "(" + strings.Join(arguments, ", ") + ")"
-		if f.Type.Results == nil {
-			fmt.Fprintf(&b, "case %d: %s; return;", m.number, call)
-		} else {
-			fmt.Fprintf(&b, "case %d: return %s;", m.number, call)
-		}
-	}
-	b.WriteString("}};")
-	begin := int(f.Body.Lbrace)
-	return append(edits, edit{begin, begin, b.String(), ""})
 }
 
 // TestOperators breaks one operator of a package after another, and runs the tests until one fails.
@@ -389,7 +259,7 @@ func TestOperators(t *testing.T) {
 	}
 }
 
-var compileError = regexp.MustCompile(`(?m)^([\w/]+\.go):(\d+):\d+: `)
+var compileError = regexp.MustCompile(`\bmutant(\d+):\d+: `)
 
 // plantValid plants all mutants that compile, and returns the others.
 func (c *code) plantValid(t *testing.T, pkg string, all []*mutant) (invalid map[*mutant]bool) {
@@ -397,17 +267,15 @@ func (c *code) plantValid(t *testing.T, pkg string, all []*mutant) (invalid map[
 	invalid = map[*mutant]bool{}
 	for {
 		valid := slices.DeleteFunc(slices.Clone(all), func(m *mutant) bool { return invalid[m] })
-		lines := plantAll(t, c.dir, pkg, valid)
+		plantAll(t, c.dir, pkg, valid)
 		out, ok := c.build(t, pkg)
 		if ok {
 			return invalid
 		}
 		before := len(invalid)
 		for _, e := range compileError.FindAllStringSubmatch(out, -1) {
-			line, _ := strconv.Atoi(e[2])
-			if of := lines[e[1]]; line <= len(of) && of[line-1] != nil {
-				invalid[of[line-1]] = true
-			}
+			number, _ := strconv.Atoi(e[1])
+			invalid[all[number-1]] = true
 		}
 		if len(invalid) == before {
 			t.Fatalf("%s", out)
