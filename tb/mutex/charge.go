@@ -110,14 +110,12 @@ func (c *Charge[K]) Enter(t time.Time) {
 	l := c.limiter
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	b := l.buckets[c.key]
-	if b == nil || c.err != nil {
+	if c.err != nil || l.buckets[c.key] == nil {
 		return
 	}
-	if s := b.in(l.limitOf(b, c.call.tier), l.instant(t)); s.limit.tier != b.limit.tier {
+	if b, m, s := l.find(l.instant(t), c.key, c.call.tier); m.tier != b.limit.tier {
 		s.noteDebt()
-		b.state = *s
-		l.rank(b)
+		l.put(b, s)
 	}
 }
 

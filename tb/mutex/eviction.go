@@ -41,7 +41,7 @@ func (l *Limiter[K]) evict(now uint64) {
 	was := b.present()
 	m := was.limit
 	now = max(now, b.until) // the time of a hold is no debt
-	tokens, since := m.refilled(was, now)
+	tokens, since := m.refilled(&was, now)
 	l.stats.EvictedInDebt++
 	missing := m.capacity - tokens
 	if t := m.supply(now); t.less(since) {
@@ -54,8 +54,13 @@ func (l *Limiter[K]) evict(now uint64) {
 	l.forgiven += m.micros(missing)
 }
 
-// rank puts b, which has changed, where it belongs in the order. It adds a new bucket to the
-// table.
+// put gives b a state, and adds a new bucket to the table.
+func (l *Limiter[K]) put(b *bucket[K], s state) {
+	b.state = s
+	l.rank(b)
+}
+
+// rank puts b where it belongs in the order. It adds a new bucket to the table.
 func (l *Limiter[K]) rank(b *bucket[K]) {
 	s := b.present()
 	m := s.limit

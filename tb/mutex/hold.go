@@ -32,8 +32,7 @@ func (l *Limiter[K]) Hold(_ context.Context, key K, until time.Time) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	b := l.buckets[key]
-	m := l.limitOf(b, 0)
+	b, m, s := l.find(now, key, 0)
 	then := now + min(uint64(left), m.end-now)
 	if then <= max(now, m.begin) {
 		return nil
@@ -43,12 +42,11 @@ func (l *Limiter[K]) Hold(_ context.Context, key K, until time.Time) error {
 			l.stats.RefusedNew++
 			return tb.ErrTableFull
 		}
-		b = &bucket[K]{key: key, state: m.first(max(now, l.earliest))}
+		b = &bucket[K]{key: key}
 	}
-	if s := *b.in(m, now); s.until < then {
+	if s.until < then {
 		s.holdTo(then)
-		b.state = s
-		l.rank(b)
+		l.put(b, s)
 	}
 	return nil
 }

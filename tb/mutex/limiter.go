@@ -74,8 +74,20 @@ func NewTokenBucket(capacity int, refillPerSec float64, opts ...tb.Option) *Toke
 // New returns a limiter with a bucket of the given limit for each key. It returns a
 // *tb.ConfigError if the limit or an option is out of range, or K contains an interface.
 func New[K comparable](limit tb.Limit, opts ...tb.Option) (*Limiter[K], error) {
-	if err := limit.Validate(); err != nil {
-		return nil, err
+	return NewTiered[K]([]tb.Limit{limit}, opts...)
+}
+
+// NewTiered returns a limiter whose keys have different limits. ChargeIn names the tier of a key.
+func NewTiered[K comparable](
+	limits []tb.Limit, opts ...tb.Option,
+) (*Limiter[K], error) {
+	if len(limits) < 1 || len(limits) > 1<<16 {
+		return nil, &tb.ConfigError{Field: "limits", Value: len(limits), Range: "1 to 65536"}
+	}
+	for _, limit := range limits {
+		if err := limit.Validate(); err != nil {
+			return nil, err
+		}
 	}
 	if err := tb.CheckKeyType[K](); err != nil {
 		return nil, err
@@ -85,9 +97,16 @@ func New[K comparable](limit tb.Limit, opts ...tb.Option) (*Limiter[K], error) {
 		return nil, err
 	}
 	l := &Limiter[K]{settings: s, buckets: make(map[K]*bucket[K])}
-	per := uint64(limit.Per)
+	per := uint64(limits[0].Per)
 	l.firstInstant = math.MaxInt64 / per * per
-	l.tiers = append(l.tiers, newLimit(limit, l.firstInstant+math.MaxInt64))
+	for i, limit := range limits {
+		m := newLimit(limit, l.firstInstant+math.MaxInt64)
+		m.tier = i
+		if m.per <= l.firstInstant {
+			m.from = l.firstInstant % m.per // the first reading is after whole periods
+		}
+		l.tiers = append(l.tiers, m)
+	}
 	if s.Now == nil {
 		l.instant(time.Now())
 	}
@@ -136,10 +155,9 @@ func (l *Limiter[K]) Reset(key K) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if b, ok := l.buckets[key]; ok {
-		moves := b.moves + 1 // Cancel of an earlier grant gives nothing back
-		b.state = l.limitOf(b, 0).first(now)
-		b.moves = moves
-		l.rank(b)
+		full := l.limitOf(b, 0).first(now)
+		full.moves = b.moves + 1 // Cancel of an earlier grant gives nothing back
+		l.put(b, full)
 	}
 }
 
@@ -187,12 +205,8 @@ func (l *Limiter[K]) check(now uint64, key K, c call) (tb.Decision, error) {
 	if isNaN(key) {
 		return tb.Decision{}, tb.ErrInvalidKey
 	}
-	b := l.buckets[key]
-	m := l.limitOf(b, c.tier)
-	s := m.first(now)
-	if b != nil {
-		s = *b.in(m, now)
-	} else if m.unitsOf(c.tokens)+m.unitsOf(c.keep) <= m.capacity {
+	b, m, s := l.find(now, key, c.tier)
+	if b == nil && m.unitsOf(c.tokens)+m.unitsOf(c.keep) <= m.capacity {
 		if until, ok := l.makeRoom(now, false); !ok {
 			return tb.Decision{RetryAfter: m.wait(now, until)}, nil
 		}
@@ -207,14 +221,12 @@ func (l *Limiter[K]) level(now uint64, key K, c call) (tb.Level, error) {
 	if isNaN(key) {
 		return tb.Level{}, tb.ErrInvalidKey
 	}
-	b := l.buckets[key]
-	m := l.limitOf(b, c.tier)
-	s := m.first(now)
-	if b != nil {
-		s = *b.in(m, now)
-	} else if until, ok := l.makeRoom(now, false); !ok {
-		wait := m.wait(now, until)
-		return tb.Level{NextToken: wait, Full: wait}, nil
+	b, m, s := l.find(now, key, c.tier)
+	if b == nil {
+		if until, ok := l.makeRoom(now, false); !ok {
+			wait := m.wait(now, until)
+			return tb.Level{NextToken: wait, Full: wait}, nil
+		}
 	}
 	return m.level(&s, now, m.unitsOf(c.keep)), nil
 }
@@ -222,8 +234,7 @@ func (l *Limiter[K]) level(now uint64, key K, c call) (tb.Level, error) {
 // spend decides a call at now, and fills in the receipt of a grant, unless that is nil. The lock
 // is held.
 func (l *Limiter[K]) spend(now uint64, key K, c *call, r *receipt[K]) error {
-	b := l.buckets[key]
-	m := l.limitOf(b, c.tier)
+	b, m, s := l.find(now, key, c.tier)
 	if b == nil {
 		c.Decision, c.delay = tb.Decision{}, 0
 		if isNaN(key) {
@@ -237,22 +248,29 @@ func (l *Limiter[K]) spend(now uint64, key K, c *call, r *receipt[K]) error {
 				return nil
 			}
 		}
-		b = &bucket[K]{key: key, state: m.first(max(now, l.earliest))}
+		b = &bucket[K]{key: key, state: s}
 	}
-	s := b.in(m, now)
-	if r != nil {
-		r.before = *s
-	}
-	m.charge(s, now, c)
+	before := s
+	m.charge(&s, now, c)
 	s.noteDebt()
 	if c.Allowed && r != nil {
-		r.bucket, r.after = b, *s
+		*r = receipt[K]{b, before, s}
 	}
 	if c.Allowed || m.tier != b.limit.tier { // the key may have changed its tier
-		b.state = *s
-		l.rank(b)
+		l.put(b, s)
 	}
 	return nil
+}
+
+// find returns the bucket of a key, or nil, the limit of the tier that a call names, and what a call
+// at now finds: the state of the bucket under that limit, or a full bucket.
+func (l *Limiter[K]) find(now uint64, key K, asked int) (*bucket[K], *limit, state) {
+	b := l.buckets[key]
+	m := l.limitOf(b, asked)
+	if b == nil {
+		return nil, m, m.first(max(now, l.earliest))
+	}
+	return b, m, b.in(m, now)
 }
 
 // isNaN reports whether key is a NaN or contains one: no map would find it again.

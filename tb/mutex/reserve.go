@@ -76,8 +76,8 @@ func (l *Limiter[K]) Wait(ctx context.Context, key K, cost float64) error {
 func (l *Limiter[K]) isHeld(now uint64, key K) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	b := l.buckets[key]
-	return b != nil && b.in(l.limitOf(b, 0), now).until > 0
+	_, _, s := l.find(now, key, 0)
+	return s.until > 0
 }
 
 func (l *Limiter[K]) reserve(now uint64, key K, c *call, r *receipt[K]) error {
@@ -147,18 +147,15 @@ func (l *Limiter[K]) settle(key K, asked int, estimate, actual float64) {
 	now := l.read()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	b := l.buckets[key]
-	m := l.limitOf(b, asked)
+	b, m, s := l.find(now, key, asked)
 	expected := m.roundUp(estimate) // may be above a new capacity
 	used := m.roundUp(actual)
 	l.settled.add(m, used)
 	if used < expected {
 		if b != nil {
-			s := b.in(m, now)
-			m.refund(s, now, expected-used)
+			m.refund(&s, now, expected-used)
 			s.noteDebt()
-			b.state = *s
-			l.rank(b)
+			l.put(b, s)
 		}
 		return
 	}

@@ -48,7 +48,7 @@ func (l *Limiter[K]) stored(key K, now uint64) (s tb.State, until uint64, ok boo
 	}
 	m := l.limitOf(b, 0)
 	has := b.in(m, now)
-	tokens := max(m.level(has, now, 0).Tokens, -deepestDebt)
+	tokens := max(m.level(&has, now, 0).Tokens, -deepestDebt)
 	return tb.State{Tokens: tokens, Tier: m.tier}, has.until, true
 }
 
@@ -117,7 +117,7 @@ func (l *Limiter[K]) restore(now uint64, key K, s state) {
 			return
 		}
 	} else {
-		has := *b.in(m, now)
+		has := b.in(m, now)
 		next := has
 		if s.until > has.until {
 			next.holdTo(s.until)
@@ -137,8 +137,7 @@ func (l *Limiter[K]) restore(now uint64, key K, s state) {
 		}
 	}
 	s.moves = b.moves + 1 // Cancel of an earlier grant gives nothing back
-	b.state = s
-	l.rank(b)
+	l.put(b, s)
 }
 
 // restored returns the state of a bucket that had the state s. It has been refilled at the present

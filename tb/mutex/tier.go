@@ -2,7 +2,6 @@ package mutex
 
 import (
 	"fmt"
-	"math"
 	"math/big"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -22,36 +21,30 @@ func (l *Limiter[K]) limitOf(b *bucket[K], asked int) *limit {
 }
 
 // in returns the state of a bucket at now under m, which is the present limit of its tier, or of a
-// tier that it enters. It is the state itself, unless the limit of the bucket is another one.
-func (s *state) in(m *limit, now uint64) *state {
+// tier that it enters.
+func (s state) in(m *limit, now uint64) state {
 	if s.until > max(now, m.begin) {
 		held := s.heldIn(m)
 		held.hold = s.hold
-		return &held
-	}
-	if s.limit == m && s.until == 0 {
-		return s
+		return held
 	}
 	own := s.present()
 	if own.limit != m { // the bucket gets what its own tier has supplied by now
-		entered := m.inherit(own, max(now, s.until))
-		own = &entered
+		return m.inherit(&own, max(now, s.until))
 	}
 	return own
 }
 
-// present returns the state under the present limit of the bucket's tier. It is the state itself,
-// unless that limit has changed.
-func (s *state) present() *state {
+// present returns the state under the present limit of the bucket's tier.
+func (s state) present() state {
 	if s.until > 0 {
-		after := s.afterHold()
-		s = &after
+		s = s.afterHold()
 	}
 	l := s.limit
 	if l.next == nil {
 		return s
 	}
-	tokens, since := l.tokensAt(s, l.next.begin)
+	tokens, since := l.tokensAt(&s, l.next.begin)
 	for l = l.next; l.next != nil; l = l.next {
 		tokens = min(tokens, l.micros(l.capacity))
 		if end := l.next.begin; since <= end {
@@ -62,33 +55,7 @@ func (s *state) present() *state {
 	}
 	now := l.stateWith(tokens, l.supplyFrom(since))
 	now.moves = s.moves + 1
-	return &now
-}
-
-// NewTiered returns a limiter whose keys have different limits. ChargeIn names the tier of a key.
-func NewTiered[K comparable](
-	limits []tb.Limit, opts ...tb.Option,
-) (*Limiter[K], error) {
-	if len(limits) < 1 || len(limits) > 1<<16 {
-		return nil, &tb.ConfigError{Field: "limits", Value: len(limits), Range: "1 to 65536"}
-	}
-	l, err := New[K](limits[0], opts...)
-	if err != nil {
-		return nil, err
-	}
-	l.tiers = nil
-	for i, limit := range limits {
-		if err := limit.Validate(); err != nil {
-			return nil, err
-		}
-		m := newLimit(limit, l.firstInstant+math.MaxInt64)
-		m.tier = i
-		if m.per <= l.firstInstant {
-			m.from = l.firstInstant % m.per // the first reading is after whole periods
-		}
-		l.tiers = append(l.tiers, m)
-	}
-	return l, nil
+	return now
 }
 
 // SetTier makes limit the limit of a tier, as SetLimit does for all keys.
