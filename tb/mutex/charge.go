@@ -6,6 +6,12 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
+// receipt is what it takes to undo a grant: the bucket, and its state before and after.
+type receipt[K comparable] struct {
+	bucket        *bucket[K]
+	before, after state
+}
+
 // Charge is a cost to take from a key's bucket as one part of tb.TakeAll. Only one goroutine at a
 // time may use it.
 type Charge[K comparable] struct {
@@ -57,7 +63,12 @@ func (c *Charge[K]) Keep(tokens float64) {
 }
 
 // Delay returns the time from the reading of the last Take until its tokens may be used.
-func (c *Charge[K]) Delay() time.Duration { return c.call.delay }
+func (c *Charge[K]) Delay() time.Duration {
+	if !c.call.Allowed {
+		return 0
+	}
+	return c.call.delay
+}
 
 // ChargeIn is Charge in a tier. The charge is inert if the tier does not exist.
 func (l *Limiter[K]) ChargeIn(tier int, key K, cost float64) (Charge[K], error) {
@@ -94,9 +105,7 @@ func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
 		return tb.Decision{}, c.err
 	}
 	err := l.spend(l.instant(t), c.key, &c.call, &c.taken)
-	if !c.call.Allowed {
-		c.call.delay = 0
-	} else if c.call.debt != nil {
+	if c.call.Allowed && c.call.debt != nil {
 		l.stats.Reservations++
 	}
 	return c.call.Decision, err
@@ -143,7 +152,7 @@ func (c *Charge[K]) Settle(actual float64) error {
 		return err
 	}
 	if c.taken.bucket != nil {
-		c.limiter.settle(c.key, -c.call.tier, c.call.tokens, actual)
+		c.limiter.settle(c.key, c.call.tier, c.call.tokens, actual)
 		c.taken, c.call.delay = receipt[K]{}, 0
 	}
 	return nil

@@ -20,12 +20,7 @@ func (l *Limiter[K]) Hold(_ context.Context, key K, until time.Time) error {
 	if isNaN(key) {
 		return tb.ErrInvalidKey
 	}
-	read := time.Now
-	if l.settings.Now != nil {
-		read = l.settings.Now
-	}
-	t := read()
-	now := l.instant(t)
+	now, t := l.clock()
 	left := until.Sub(t)
 	if left <= 0 {
 		return nil

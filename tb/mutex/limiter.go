@@ -281,9 +281,19 @@ func isNaN[K comparable](key K) bool {
 // read returns the instant of the limiter's clock.
 func (l *Limiter[K]) read() uint64 {
 	if l.settings.Now == nil {
-		return l.firstInstant + uint64(time.Since(l.start))
+		return l.firstInstant + uint64(time.Since(l.start)) // in less time than clock
 	}
-	return l.instant(l.settings.Now())
+	now, _ := l.clock()
+	return now
+}
+
+// clock returns the reading of the limiter's clock, and its instant.
+func (l *Limiter[K]) clock() (now uint64, t time.Time) {
+	t = time.Now()
+	if l.settings.Now != nil {
+		t = l.settings.Now()
+	}
+	return l.instant(t), t
 }
 
 // instant returns the instant of the reading t, at least 0. The first reading is at

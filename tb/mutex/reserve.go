@@ -9,65 +9,54 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// receipt is what it takes to undo a grant: the bucket, and its state before and after.
-type receipt[K comparable] struct {
-	bucket        *bucket[K]
-	before, after state
-}
-
 // reservation implements tb.Held.
 type reservation[K comparable] struct {
-	limiter *Limiter[K]
-	taken   receipt[K]
-	tokens  float64
-	ended   atomic.Bool
+	Charge[K]
+	ended atomic.Bool
 }
 
 // Reserve takes a decimal number of tokens now, and returns when they may be used. It may put the
 // bucket into debt by one capacity.
 func (l *Limiter[K]) Reserve(_ context.Context, key K, cost float64) (tb.Reservation, error) {
-	if err := checkCost(cost); err != nil {
+	c, err := l.Charge(key, cost)
+	if err != nil {
 		return tb.Reservation{}, err
 	}
-	now := l.read()
-	r := &reservation[K]{limiter: l, tokens: cost}
-	c := call{tokens: cost, debt: oneCapacity, within: tb.Never}
-	err := l.reserve(now, key, &c, &r.taken)
-	if err != nil || !c.Allowed {
-		return tb.NewReservation(c.Decision, 0, nil), err
+	c.call.debt, c.call.within = oneCapacity, tb.Never
+	r := &reservation[K]{Charge: c}
+	_, t := l.clock()
+	d, err := r.Take(t)
+	if err != nil || !d.Allowed {
+		return tb.NewReservation(d, 0, nil), err
 	}
-	return tb.NewReservation(c.Decision, c.delay, r), nil
+	return tb.NewReservation(d, r.Delay(), r), nil
 }
 
 // Wait takes a decimal number of tokens and sleeps until they may be used.
 func (l *Limiter[K]) Wait(ctx context.Context, key K, cost float64) error {
-	if err := checkCost(cost); err != nil {
-		return err
-	}
-	within, err := sleep.AtMost(ctx)
+	c, err := l.Charge(key, cost)
 	if err != nil {
 		return err
 	}
-	for {
-		now := l.read()
-		var taken receipt[K]
-		c := call{tokens: cost, debt: deepest, within: within}
-		err = l.reserve(now, key, &c, &taken)
+	for c.call.debt = deepest; ; {
+		if c.call.within, err = sleep.AtMost(ctx); err != nil {
+			return err
+		}
+		now, t := l.clock()
+		d, err := c.Take(t)
+		delay := c.call.delay
 		switch {
 		case err != nil:
 			return err
-		case !c.Allowed:
-			return &tb.WaitError{Wait: c.delay, Deadline: c.delay > within && c.delay < tb.Never}
+		case !d.Allowed:
+			return &tb.WaitError{Wait: delay, Deadline: delay > c.call.within && delay < tb.Never}
 		}
-		if err := sleep.For(ctx, c.delay); err != nil {
-			l.cancel(taken, cost)
+		if err := sleep.For(ctx, delay); err != nil {
+			c.Cancel()
 			return err
 		}
-		if c.delay == 0 || !l.isHeld(now+uint64(c.delay), key) {
+		if delay == 0 || !l.isHeld(now+uint64(delay), key) {
 			return nil
-		}
-		if within, err = sleep.AtMost(ctx); err != nil {
-			return err
 		}
 	}
 }
@@ -80,37 +69,19 @@ func (l *Limiter[K]) isHeld(now uint64, key K) bool {
 	return s.until > 0
 }
 
-func (l *Limiter[K]) reserve(now uint64, key K, c *call, r *receipt[K]) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	err := l.spend(now, key, c, r)
-	if c.Allowed {
-		l.stats.Reservations++
-	}
-	return err
-}
-
 // Cancel implements tb.Held.
 func (r *reservation[K]) Cancel() {
 	if r.ended.CompareAndSwap(false, true) {
-		r.limiter.cancel(r.taken, r.tokens)
+		r.Charge.Cancel()
 	}
 }
 
 // Settle implements tb.Held.
 func (r *reservation[K]) Settle(actual float64) error {
 	if r.ended.CompareAndSwap(false, true) {
-		r.limiter.settle(r.taken.bucket.key, 0, r.tokens, actual)
+		return r.Charge.Settle(actual)
 	}
 	return nil
-}
-
-// cancel gives back a reservation.
-func (l *Limiter[K]) cancel(r receipt[K], tokens float64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.stats.Cancellations++
-	l.giveBack(r, tokens)
 }
 
 // giveBack undoes a grant, unless the bucket has moved to another limit. If nothing has
@@ -142,11 +113,15 @@ func (l *Limiter[K]) giveBack(r receipt[K], tokens float64) {
 	l.rank(b)
 }
 
-// settle gives back what an estimate was too much, or charges what it was too little.
+// settle gives back what an estimate was too much, or charges what it was too little. A new bucket
+// is in the tier that a call names.
 func (l *Limiter[K]) settle(key K, asked int, estimate, actual float64) {
 	now := l.read()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.buckets[key] != nil {
+		asked = 0
+	}
 	b, m, s := l.find(now, key, asked)
 	expected := m.roundUp(estimate) // may be above a new capacity
 	used := m.roundUp(actual)

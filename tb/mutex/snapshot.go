@@ -15,41 +15,27 @@ import (
 // that will be full last first.
 func (l *Limiter[K]) Snapshot() iter.Seq2[K, tb.State] {
 	return func(yield func(K, tb.State) bool) {
+		now, t := l.clock()
 		l.mu.Lock()
 		all := slices.Clone(l.order)
 		slices.SortFunc(all, func(a, b *bucket[K]) int { return cmp.Compare(b.full, a.full) })
-		keys := make([]K, len(all))
+		states := make([]tb.State, len(all))
 		for i, b := range all {
-			keys[i] = b.key
+			m := l.limitOf(b, 0)
+			s := b.in(m, now)
+			tokens := max(m.level(&s, now, 0).Tokens, -deepestDebt)
+			states[i] = tb.State{Tokens: tokens, Tier: m.tier, At: t.Round(0)}
+			if s.until > 0 {
+				states[i].Held = t.Round(0).Add(time.Duration(min(s.until-now, math.MaxInt64)))
+			}
 		}
 		l.mu.Unlock()
-		for _, key := range keys {
-			now, at := l.readWall()
-			if s, until, ok := l.stored(key, now); ok {
-				s.At = at
-				if until > 0 {
-					s.Held = at.Add(time.Duration(min(until-now, math.MaxInt64)))
-				}
-				if !yield(key, s) {
-					return
-				}
+		for i, b := range all {
+			if !yield(b.key, states[i]) {
+				return
 			}
 		}
 	}
-}
-
-// stored returns the state of a key that is in the table, and the instant until which it is held.
-func (l *Limiter[K]) stored(key K, now uint64) (s tb.State, until uint64, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	b, ok := l.buckets[key]
-	if !ok {
-		return tb.State{}, 0, false
-	}
-	m := l.limitOf(b, 0)
-	has := b.in(m, now)
-	tokens := max(m.level(&has, now, 0).Tokens, -deepestDebt)
-	return tb.State{Tokens: tokens, Tier: m.tier}, has.until, true
 }
 
 // Restore gives buckets the states that Snapshot has yielded. It returns an error, and changes
@@ -72,14 +58,14 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 		}
 		keys, all = append(keys, key), append(all, s)
 	}
-	now, wall := l.readWall()
+	now, t := l.clock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	missing := make(map[int]state)
 	notFull := make(map[K]bool)
 	for i, key := range keys {
 		m := l.limitOfState(key, all[i].Tier)
-		b := m.restored(all[i], l.instant, now, wall)
+		b := m.restored(all[i], l.instant, now, t.Round(0))
 		if m.missing(&b, now) > 0 {
 			missing[i], notFull[key] = b, true
 		}
@@ -169,13 +155,4 @@ func (l *limit) missing(b *state, now uint64) uint64 {
 		return 0
 	}
 	return full.minus(t).lo
-}
-
-// readWall reads the clock, and returns the reading by the wall clock too.
-func (l *Limiter[K]) readWall() (now uint64, wall time.Time) {
-	wall = time.Now()
-	if l.settings.Now != nil {
-		wall = l.settings.Now()
-	}
-	return l.instant(wall), wall.Round(0)
 }

@@ -8,8 +8,7 @@ import (
 )
 
 // limitOf returns the limit of a key: of the tier that a call names, which is asked-1, or of the
-// tier of the key's bucket. If that is nil, it is of tier 0, or of tier -asked-1 for a call that
-// makes a bucket in that tier and leaves another where it is.
+// tier of the key's bucket, or of tier 0 if that is nil.
 func (l *Limiter[K]) limitOf(b *bucket[K], asked int) *limit {
 	switch {
 	case asked > 0:
@@ -17,7 +16,7 @@ func (l *Limiter[K]) limitOf(b *bucket[K], asked int) *limit {
 	case b != nil:
 		return l.tiers[b.limit.tier]
 	}
-	return l.tiers[max(-asked-1, 0)]
+	return l.tiers[0]
 }
 
 // in returns the state of a bucket at now under m, which is the present limit of its tier, or of a
