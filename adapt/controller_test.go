@@ -1,6 +1,7 @@
 package adapt_test
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"sync"
@@ -71,72 +72,41 @@ func (f *fake) load(c *adapt.Controller, d, latency time.Duration, end func(adap
 	}
 }
 
+// A configuration may be at its bounds, and not beyond. The error names the field.
 func TestConfigIsValidated(t *testing.T) {
-	for field, change := range map[string]func(*adapt.Config){
-		"Capacity":  func(c *adapt.Config) { c.Capacity = 0 },
-		"Min":       func(c *adapt.Config) { c.Min = 0 },
-		"Max":       func(c *adapt.Config) { c.Max = c.Min / 2 },
-		"Start":     func(c *adapt.Config) { c.Start = c.Max * 2 },
-		"TargetP99": func(c *adapt.Config) { c.TargetP99 = time.Nanosecond },
+	below := func(x float64) float64 { return math.Nextafter(x, 0) }
+	above := func(x float64) float64 { return math.Nextafter(x, math.Inf(1)) }
+	for _, tt := range []struct {
+		min, max, start float64
+		target          time.Duration
+		capacity        int
+		field           string
+	}{
+		{0.001, 1e9, 0, target, 1, ""}, {5, 5, 5, target, 1, ""}, {1e9, 1e9, 1e9, target, 1, ""},
+		{5, 6, 5, time.Microsecond, 1, ""}, {5, 6, 6, time.Hour, 1, ""},
+		{5, 6, 5, target, 0, "Capacity"}, {below(0.001), 1e9, 0, target, 1, "Min"},
+		{above(1e9), 1e9, 0, target, 1, "Min"}, {math.NaN(), 6, 0, target, 1, "Min"},
+		{math.Inf(1), 6, 0, target, 1, "Min"}, {0.001, above(1e9), 0, target, 1, "Max"},
+		{5, below(5), 0, target, 1, "Max"}, {5, math.NaN(), 0, target, 1, "Max"},
+		{5, 6, below(5), target, 1, "Start"}, {5, 6, above(6), target, 1, "Start"},
+		{5, 6, math.NaN(), target, 1, "Start"}, {5, 6, 0, time.Microsecond - 1, 1, "TargetP99"},
+		{5, 6, 0, time.Hour + 1, 1, "TargetP99"},
 	} {
-		c := config()
-		change(&c)
-		var configError *tb.ConfigError
-		if _, err := adapt.New(&fake{}, c); !errors.As(err, &configError) {
-			t.Errorf("%s: %v, want a *tb.ConfigError", field, err)
-		} else if configError.Field != field {
-			t.Errorf("the error of %s is for %s", field, configError.Field)
+		f, c := &fake{}, adapt.Config{
+			Capacity: tt.capacity, Min: tt.min, Max: tt.max, Start: tt.start, TargetP99: tt.target,
 		}
-	}
-	for name, bad := range map[string]float64{"NaN": math.NaN(), "infinity": math.Inf(1)} {
-		for i := range 3 {
-			c := config()
-			*[]*float64{&c.Min, &c.Max, &c.Start}[i] = bad
-			if c.Validate() == nil {
-				t.Errorf("%s is accepted as number %d", name, i)
-			}
+		_, err := adapt.New(f, c)
+		bad := &tb.ConfigError{}
+		if errors.As(err, &bad); bad.Field != tt.field || (err == nil) != (tt.field == "") {
+			t.Errorf("%+v: %v, want an error of %q", tt, err, tt.field)
+		}
+		if err == nil && (f.rate() != cmp.Or(tt.start, tt.max) || f.limit.Validate() != nil) {
+			t.Errorf("%+v: limit %+v, want a start at the start, or else the maximum", tt, f.limit)
 		}
 	}
 	var configError *tb.ConfigError
 	if _, err := adapt.New(nil, config()); !errors.As(err, &configError) {
 		t.Errorf("nil: %v, want a *tb.ConfigError", err)
-	}
-	c := config()
-	c.Min, c.Max, c.Start = 0.001, 1e9, 0
-	f := &fake{}
-	if _, err := adapt.New(f, c); err != nil || f.rate() != 1e9 || f.limit.Validate() != nil {
-		t.Errorf("widest range: %v, limit %+v, want a start at the maximum", err, f.limit)
-	}
-}
-
-func TestConfigAcceptsItsBounds(t *testing.T) {
-	below := func(x float64) float64 { return math.Nextafter(x, 0) }
-	above := func(x float64) float64 { return math.Nextafter(x, math.Inf(1)) }
-	for i, c := range []struct {
-		min, max, start float64
-		target          time.Duration
-		valid           bool
-	}{
-		{0.001, 1e9, 0, target, true},
-		{below(0.001), 1e9, 0, target, false},
-		{0.001, above(1e9), 0, target, false},
-		{1e9, 1e9, 1e9, target, true},
-		{above(1e9), 1e9, 0, target, false},
-		{5, 5, 5, target, true},
-		{5, below(5), 0, target, false},
-		{5, 6, 5, target, true},
-		{5, 6, below(5), target, false},
-		{5, 6, 6, target, true},
-		{5, 6, above(6), target, false},
-		{5, 6, 0, time.Microsecond, true},
-		{5, 6, 0, time.Microsecond - 1, false},
-		{5, 6, 0, time.Hour, true},
-		{5, 6, 0, time.Hour + 1, false},
-	} {
-		config := adapt.Config{Capacity: 1, Min: c.min, Max: c.max, Start: c.start, TargetP99: c.target}
-		if err := config.Validate(); (err == nil) != c.valid {
-			t.Errorf("%d: %+v: %v", i, config, err)
-		}
 	}
 }
 
@@ -164,6 +134,9 @@ func TestSetLimitError(t *testing.T) {
 
 func TestRateGrowsOnlyWhileTheLimiterRefuses(t *testing.T) {
 	f, c := controller(t)
+	if s := c.Stats(); s != (adapt.Stats{Rate: 100}) {
+		t.Errorf("%+v at first, want only a rate", s)
+	}
 	granted := func(n int) {
 		for range n {
 			r := c.Begin()
@@ -251,13 +224,6 @@ func TestEndsOfIntervals(t *testing.T) {
 		if lower := c.Rate() < 100; lower != tt.ends {
 			t.Errorf("%+v: rate %v", tt, c.Rate())
 		}
-	}
-}
-
-func TestStatsOfANewController(t *testing.T) {
-	_, c := controller(t)
-	if s := c.Stats(); s != (adapt.Stats{Rate: 100}) {
-		t.Errorf("%+v, want only a rate", s)
 	}
 }
 

@@ -39,36 +39,27 @@ func TestUnrelatedTrouble(t *testing.T) {
 	})
 }
 
-func TestRetryAfterStopsGrowthForABoundedTime(t *testing.T) {
-	f, c := controller(t)
-	f.load(c, time.Second, time.Millisecond, func(r adapt.Request) { r.Fail(math.MaxInt64) })
-	low := c.Rate()
-	if low >= 100 {
-		t.Fatalf("rate %v, want a cut", low)
-	}
-	f.load(c, 29*time.Second, 10*time.Millisecond, adapt.Request.Done)
-	if c.Rate() > low {
-		t.Errorf("rate %v within the wait, want %v", c.Rate(), low)
-	}
-	f.load(c, 20*time.Second, 10*time.Millisecond, adapt.Request.Done)
-	if c.Rate() <= low {
-		t.Errorf("rate %v after the longest wait, want growth", c.Rate())
-	}
-}
-
-func TestShorterRetryAfterDoesNotEndALongerOne(t *testing.T) {
-	f, c := controller(t)
-	wait := 20 * time.Second
-	f.load(c, time.Second, time.Millisecond, func(r adapt.Request) {
-		r.Fail(wait)
-		wait = 21*time.Second - wait
-	})
-	low := c.Rate()
-	if f.load(c, 15*time.Second, 10*time.Millisecond, adapt.Request.Done); c.Rate() > low {
-		t.Errorf("rate %v, want no growth above %v", c.Rate(), low)
-	}
-	if f.load(c, 10*time.Second, 10*time.Millisecond, adapt.Request.Done); c.Rate() <= low {
-		t.Errorf("rate %v, want growth in the end", c.Rate())
+// The longest Retry-After stops growth, for 30 s at most.
+func TestRetryAfterStopsGrowth(t *testing.T) {
+	for wait, held := range map[time.Duration]time.Duration{
+		math.MaxInt64: 29 * time.Second, 20 * time.Second: 15 * time.Second,
+	} {
+		f, c := controller(t)
+		isLong := false
+		f.load(c, time.Second, time.Millisecond, func(r adapt.Request) {
+			if isLong = !isLong; isLong {
+				r.Fail(wait)
+			} else {
+				r.Fail(time.Second)
+			}
+		})
+		low := c.Rate()
+		if f.load(c, held, 10*time.Millisecond, adapt.Request.Done); low >= 100 || c.Rate() > low {
+			t.Errorf("rate %v after %v of %v, want no more than %v", c.Rate(), held, wait, low)
+		}
+		if f.load(c, 20*time.Second, 10*time.Millisecond, adapt.Request.Done); c.Rate() <= low {
+			t.Errorf("rate %v 20 s later, want growth", c.Rate())
+		}
 	}
 }
 

@@ -148,24 +148,6 @@ func TestMedianMovesWithTheMean(t *testing.T) {
 	}
 }
 
-// An interval with many answers needs none of the intervals before.
-func TestManyAnswersReplaceTheOnesBefore(t *testing.T) {
-	for _, tt := range []struct {
-		answers int
-		total   float64
-	}{{10, 18}, {60, 108}, {150, 225}, {300, 300}, {600, 600}} {
-		e := estimate{target: 200 * time.Millisecond, period: time.Second}
-		d := answers(tt.answers, 0.1, 0.1)
-		for range 2 {
-			e.observe(&d, 250*time.Millisecond, d.mean())
-		}
-		if !near(e.recent.total, tt.total) {
-			t.Errorf("twice %d answers: the weight is %v, want %v",
-				tt.answers, e.recent.total, tt.total)
-		}
-	}
-}
-
 // TestEstimateOfAMovingQueue requires that a queue that comes and goes does not count as a tail.
 func TestEstimateOfAMovingQueue(t *testing.T) {
 	e := estimate{target: 200 * time.Millisecond, period: time.Second}
@@ -237,16 +219,6 @@ func TestTrial(t *testing.T) {
 				t.Errorf("rate %v after the trial, want at least 500", top)
 			}
 		})
-	}
-}
-
-// An average over a period gives an interval the weight 1 - exp(-length/period).
-func TestSmoothing(t *testing.T) {
-	for _, length := range []time.Duration{time.Second, 3 * time.Second} {
-		want := -math.Expm1(-length.Seconds() / 4)
-		if got := smoothing(length, 4*time.Second); math.Abs(got-want) > 1e-12 {
-			t.Errorf("%v: %v, want %v", length, got, want)
-		}
 	}
 }
 

@@ -15,7 +15,6 @@ type score struct {
 	settled  float64       // the same from 10 s after each change on
 	p99      time.Duration // latency from 10 s after each change on
 	converge time.Duration // time until settled and p99 would be good, or never
-	fairness float64       // Jain's index of the rates of the clients, in the last phase
 }
 
 // never means that a run did not converge.
@@ -24,7 +23,7 @@ const never = time.Duration(1<<63 - 1)
 // score judges the run against the best fixed limits.
 func (r *run) score(best map[phase]float64) score {
 	s := r.scenario
-	worst := score{goodput: 9, settled: 9, fairness: r.fairness()}
+	worst := score{goodput: 9, settled: 9}
 	var begin time.Duration
 	for i, p := range s.phases {
 		end := begin + p.length
@@ -83,20 +82,6 @@ func (r *run) between(from, to time.Duration) (goodput float64, p99 time.Duratio
 		p99 = all[len(all)*99/100]
 	}
 	return float64(good) / (to - from).Seconds(), p99
-}
-
-// fairness returns Jain's index of the mean rates in the last phase: 1 if they are equal.
-func (r *run) fairness() float64 {
-	last := r.scenario.phases[len(r.scenario.phases)-1].length
-	var sum, squares float64
-	for _, rates := range r.rates {
-		m := 0.0
-		for _, rate := range rates[len(rates)-int(last/step):] {
-			m += rate
-		}
-		sum, squares = sum+m, squares+m*m
-	}
-	return sum * sum / (float64(len(r.rates)) * squares)
 }
 
 // bestFixed returns the goodput of the best fixed limit in each phase: of all limits from 60 %
