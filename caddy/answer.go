@@ -46,18 +46,22 @@ func (a *answer) send(r *http.Request) error {
 	repl.Set("http.token_bucket.key", httplimit.FormatKey(a.event.Key))
 	retryAfter := a.Header().Get("Retry-After")
 	repl.Set("http.token_bucket.retry_after", retryAfter)
+	reason := "cannot decide"
 	switch a.status {
 	case http.StatusTooManyRequests:
+		reason = "has too few tokens left"
 		a.log(zap.InfoLevel, r, "refused a request", a.event, zap.String("retry_after", retryAfter))
 	case http.StatusBadRequest:
-		a.log(zap.InfoLevel, r, "needs a key or a path with one meaning", a.event)
+		reason = "needs a key or a path with one meaning"
+		a.log(zap.InfoLevel, r, reason, a.event)
 	}
 	a.Header().Del("Content-Length") // of a response that is intercepted
 	a.Header().Del("Content-Encoding")
 	server, ok := r.Context().Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
 	inErrorRoute := r.Context().Value(caddyhttp.ErrorCtxKey) != nil
 	if ok && server.Errors != nil && !inErrorRoute && a.status != statusClientGone {
-		err := caddyhttp.Error(a.status, a.cause())
+		err := caddyhttp.Error(a.status,
+			fmt.Errorf("limiter %s: rule %s %s", a.handler.Name, a.event.Rule, reason))
 		if handlesError(server, r, err) {
 			repl.Set("http.token_bucket.problem", string(a.problem))
 			a.Header().Del("Content-Type")
@@ -67,18 +71,6 @@ func (a *answer) send(r *http.Request) error {
 	a.w.WriteHeader(a.status)
 	_, _ = a.w.Write(a.problem) // an error means that the client has disconnected
 	return nil
-}
-
-// cause returns why the request was not granted.
-func (a *answer) cause() error {
-	reason := "cannot decide"
-	switch a.status {
-	case http.StatusTooManyRequests:
-		reason = "has too few tokens left"
-	case http.StatusBadRequest:
-		reason = "needs a key or a path with one meaning"
-	}
-	return fmt.Errorf("limiter %s: rule %s %s", a.handler.Name, a.event.Rule, reason)
 }
 
 // handlesError reports whether an error route of the server handles err.

@@ -2,7 +2,7 @@ package tokenbucket
 
 import (
 	"encoding/json"
-	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,13 +48,8 @@ func (p *parser) parse() error {
 	} else if p.handler.Name = p.Val(); p.NextArg() {
 		return p.ArgErr()
 	}
-	for p.NextBlock(0) {
-		if err := p.options.add(p.Dispenser, "rule", "except"); err != nil {
-			return err
-		}
-		if err := p.option(); err != nil {
-			return err
-		}
+	if err := p.lines().read(p.Dispenser, p.options, ""); err != nil {
+		return err
 	}
 	h := p.handler
 	if (len(p.rules) == 0) == (h.PolicyFile == "") {
@@ -102,49 +97,29 @@ func (p *parser) setPlace() {
 	p.handler.Caddyfile = strings.TrimPrefix(p.Err("").Error(), ", at ")
 }
 
-// option reads one line or block of the directive.
-func (p *parser) option() error {
+// lines are the options of the directive.
+func (p *parser) lines() lines {
 	h, d := p.handler, p.Dispenser
-	switch d.Val() {
-	case "rule":
-		return p.rule()
-	case "except":
-		return except(p.Helper, &p.policy.Except)
-	case "redis":
-		return p.redis()
-	case "policy_file":
-		p.setPlace()
-		return text(d, &h.PolicyFile)
-	case "overflow":
-		return text(d, &h.Overflow)
-	case "fields":
-		return text(d, &h.Fields)
-	case "reason_field":
-		return text(d, &h.ReasonField)
-	case "shared_secret":
-		return text(d, &h.SharedSecret)
-	case "max_waiting":
-		return integer(d, 1<<20, &p.policy.MaxWaiting)
-	case "max_keys":
-		return integer(d, 1<<30, &h.MaxKeys)
-	case "ipv4_prefix":
-		return integer(d, 32, &h.IPv4Prefix)
-	case "ipv6_prefix":
-		return integer(d, 128, &h.IPv6Prefix)
-	case "policy_field":
-		return flag(d, &h.PolicyField)
-	case "x_ratelimit":
-		return flag(d, &h.XRateLimit)
-	case "show_keys":
-		return flag(d, &h.ShowKeys)
+	return lines{
+		"rule": p.rule, "except": exception(p.Helper, &p.policy.Except), "redis": p.redis,
+		"policy_file": func() error {
+			p.setPlace()
+			return text(d, &h.PolicyFile)()
+		},
+		"overflow": text(d, &h.Overflow), "fields": text(d, &h.Fields),
+		"reason_field": text(d, &h.ReasonField), "shared_secret": text(d, &h.SharedSecret),
+		"max_waiting": integer(d, 1<<20, &p.policy.MaxWaiting),
+		"max_keys":    integer(d, 1<<30, &h.MaxKeys),
+		"ipv4_prefix": integer(d, 32, &h.IPv4Prefix), "ipv6_prefix": integer(d, 128, &h.IPv6Prefix),
+		"policy_field": flag(d, &h.PolicyField), "x_ratelimit": flag(d, &h.XRateLimit),
+		"show_keys": flag(d, &h.ShowKeys),
 	}
-	return d.Errf("unknown option %q", d.Val())
 }
 
 func (p *parser) redis() error {
 	c := &Redis{}
 	p.handler.Redis = c
-	if err := text(p.Dispenser, &c.Address); err != nil {
+	if err := text(p.Dispenser, &c.Address)(); err != nil {
 		return err
 	}
 	if !strings.Contains(c.Address, "{") { // a placeholder
@@ -152,21 +127,30 @@ func (p *parser) redis() error {
 			return p.Errf("redis: %w", err)
 		}
 	}
-	for nesting := p.Nesting(); p.NextBlock(nesting); {
-		if err := p.options.add(p.Dispenser); err != nil {
-			return err
+	return lines{
+		"timeout":    duration(p.Dispenser, (*time.Duration)(&c.Timeout)),
+		"on_failure": text(p.Dispenser, &c.OnFailure),
+	}.read(p.Dispenser, p.options, " of redis")
+}
+
+// lines read the lines of a block, by the name of the option.
+type lines map[string]func() error
+
+// read reads a block, and adds its options. It returns an error for an option that the block has
+// already, unless it may be repeated.
+func (l lines) read(d *caddyfile.Dispenser, o options, of string) error {
+	for nesting := d.Nesting(); d.NextBlock(nesting); {
+		name := d.Val()
+		if _, ok := o[name]; ok && !slices.Contains([]string{"rule", "match", "except"}, name) {
+			return d.Errf("%s is there twice", name)
 		}
-		switch p.Val() {
-		case "timeout":
-			if err := duration(p.Dispenser, (*time.Duration)(&c.Timeout)); err != nil {
-				return err
-			}
-		case "on_failure":
-			if err := text(p.Dispenser, &c.OnFailure); err != nil {
-				return err
-			}
-		default:
-			return p.Errf("unknown option %q of redis", p.Val())
+		o[name] = *d
+		line, ok := l[name]
+		if !ok {
+			return d.Errf("unknown option %q%s", name, of)
+		}
+		if err := line(); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -178,17 +162,6 @@ type options map[string]caddyfile.Dispenser
 // newOptions returns the options of a block that begins here.
 func newOptions(d *caddyfile.Dispenser) options { return options{directive: *d} }
 
-// add adds an option. It returns an error if the block has the option already, unless the option
-// may be repeated.
-func (o options) add(d *caddyfile.Dispenser, repeatable ...string) error {
-	name := d.Val()
-	if _, ok := o[name]; ok && !slices.Contains(repeatable, name) {
-		return d.Errf("%s is there twice", name)
-	}
-	o[name] = *d
-	return nil
-}
-
 // at returns the place of an option, or of the block if it does not have the option.
 func (o options) at(name string) *caddyfile.Dispenser {
 	d, ok := o[name]
@@ -198,53 +171,70 @@ func (o options) at(name string) *caddyfile.Dispenser {
 	return &d
 }
 
-// text reads the one argument of an option.
-func text(d *caddyfile.Dispenser, to *string) error {
-	if !d.AllArgs(to) {
-		return d.ArgErr()
+// The functions below return the function that reads the arguments of an option. In JSON, 0 would
+// stand for the default.
+
+// text is an option with one argument.
+func text(d *caddyfile.Dispenser, to *string) func() error {
+	return func() error {
+		if !d.AllArgs(to) {
+			return d.ArgErr()
+		}
+		return nil
 	}
-	return nil
 }
 
-// integer reads the one argument of an option. In JSON, 0 would stand for the default.
-func integer(d *caddyfile.Dispenser, most int, to *int) error {
-	var s string
-	if err := text(d, &s); err != nil {
-		return err
+// texts is an option with arguments, each of which has this form: see want.
+func texts(d *caddyfile.Dispenser, form *regexp.Regexp, want string, to *[]string) func() error {
+	return func() error {
+		option := d.Val()
+		*to = d.RemainingArgs()
+		for _, arg := range *to {
+			if !form.MatchString(arg) {
+				return d.Errf("%s %s: want %s", option, arg, want)
+			}
+		}
+		if len(*to) == 0 {
+			return d.ArgErr()
+		}
+		return nil
 	}
-	n, err := strconv.Atoi(s)
-	if *to = n; err != nil || n <= 0 || n > most {
-		return d.Errf("%q is not a whole number from 1 to %d", s, most)
-	}
-	return nil
 }
 
-// positive reads a number of tokens. In JSON, 0 would stand for the default.
-func positive(d *caddyfile.Dispenser, s string, to *float64) error {
-	n, err := strconv.ParseFloat(s, 64)
-	if *to = n; err != nil || !(n > 0 && n <= math.MaxFloat64) { // NaN fails
-		return d.Errf("%q is not a number above 0", s)
+func integer(d *caddyfile.Dispenser, most int, to *int) func() error {
+	return func() error {
+		var s string
+		if err := text(d, &s)(); err != nil {
+			return err
+		}
+		n, err := strconv.Atoi(s)
+		if *to = n; err != nil || n <= 0 || n > most {
+			return d.Errf("%q is not a whole number from 1 to %d", s, most)
+		}
+		return nil
 	}
-	return nil
 }
 
-// duration reads the one argument of an option. In JSON, 0 would stand for the default.
-func duration(d *caddyfile.Dispenser, to *time.Duration) (err error) {
-	name := d.Val()
-	var s string
-	if err := text(d, &s); err != nil {
-		return err
+func duration(d *caddyfile.Dispenser, to *time.Duration) func() error {
+	return func() (err error) {
+		name := d.Val()
+		var s string
+		if err := text(d, &s)(); err != nil {
+			return err
+		}
+		if *to, err = caddy.ParseDuration(s); err != nil || *to <= 0 {
+			return d.Errf("%s is %q, want a time such as 20ms", name, s)
+		}
+		return nil
 	}
-	if *to, err = caddy.ParseDuration(s); err != nil || *to <= 0 {
-		return d.Errf("%s is %q, want a time such as 20ms", name, s)
-	}
-	return nil
 }
 
-func flag(d *caddyfile.Dispenser, to *bool) error {
-	*to = true
-	if d.NextArg() {
-		return d.ArgErr()
+func flag(d *caddyfile.Dispenser, to *bool) func() error {
+	return func() error {
+		*to = true
+		if d.NextArg() {
+			return d.ArgErr()
+		}
+		return nil
 	}
-	return nil
 }

@@ -188,7 +188,7 @@ func TestErrorsOfTheDirectiveHaveTheirPlace(t *testing.T) {
 		{rule("rate 5/s\nburst 1073741824\nkey {client_ip}\nipv6_prefixes 64 48"),
 			`rule "r": key has a parent with too high a limit: r/48 has 4 times`},
 		{limited("key none\nipv6_prefixes 64"), "but its key has no {client_ip}, at Caddyfile:7"},
-		{limited("ipv6_prefixes 48 64"), "such as 64 56 48 (got 64), at Caddyfile:6"},
+		{limited("ipv6_prefixes 48 64\nkey {client_ip}"), "such as 64 56 48 (got 48 64), at Caddyfile:6"},
 		{rule("path /a /b"), `path "/b": want at most one path and one prefix`},
 		{rule("path /*/b"), `path "/*/b"`},
 		{rule("method @writes"), "method @writes: want methods such as GET, at Caddyfile:4"},
@@ -248,7 +248,7 @@ func TestRates(t *testing.T) {
 			Dispenser: caddyfile.NewTestDispenser("rate " + text),
 		}}
 		p.Next()
-		err := p.line()
+		err := p.rate()
 		if got := float64(p.Limit.Tokens) / p.Limit.Per.Seconds(); err != nil || got != want {
 			t.Errorf("%s is %v tokens a second, want %v (%v)", text, got, want, err)
 		}

@@ -1,12 +1,15 @@
 package tokenbucket
 
 import (
+	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
@@ -22,7 +25,7 @@ var ruleName = regexp.MustCompile(`^[0-9A-Za-z_][ -~]*$`)
 // rule reads a rule.
 func (p *parser) rule() error {
 	r := ruleParser{Helper: p.Helper, options: newOptions(p.Dispenser)}
-	if err := text(p.Dispenser, &r.Name); err != nil {
+	if err := text(p.Dispenser, &r.Name)(); err != nil {
 		return err
 	}
 	if !ruleName.MatchString(r.Name) {
@@ -35,13 +38,8 @@ func (p *parser) rule() error {
 				p.rules[i].at(directive).Line())
 		}
 	}
-	for nesting := p.Nesting(); p.NextBlock(nesting); {
-		if err := r.options.add(p.Dispenser, "match", "except"); err != nil {
-			return err
-		}
-		if err := r.line(); err != nil {
-			return err
-		}
+	if err := r.lines().read(p.Dispenser, r.options, " of a rule"); err != nil {
+		return err
 	}
 	if err := r.finish(); err != nil {
 		return err
@@ -71,6 +69,70 @@ type ruleParser struct {
 	matchers caddyhttp.RawMatcherSets
 }
 
+// lines are the options of a rule.
+func (p *ruleParser) lines() lines {
+	d := p.Dispenser
+	all := lines{
+		"rate": p.rate, "burst": integer(d, tb.MaxCapacity, &p.Limit.Capacity), "key": p.keys,
+		"ipv6_prefixes": texts(d, anyText, "", &p.prefixes), "match": p.match, "except": exception(p.Helper, &p.Except),
+		"cost": p.cost, "on_missing": p.onMissing, "block": duration(d, &p.Block),
+		"delay": func() error {
+			p.OnLimit = policy.Delay
+			return duration(d, &p.MaxDelay)()
+		},
+		"priority": p.priority, "shadow": flag(d, &p.Shadow),
+	}
+	maps.Copy(all, selectorLines(d, &p.selector))
+	return all
+}
+
+// method matches the name of a method, and no matcher.
+var method, anyText = regexp.MustCompile(`^[A-Za-z-]+$`), regexp.MustCompile("")
+
+// selectorLines are the options of a selector.
+func selectorLines(d *caddyfile.Dispenser, s *policy.Selector) lines {
+	return lines{
+		"host":   texts(d, anyText, "", &s.Hosts),
+		"method": texts(d, method, "methods such as GET", &s.Methods),
+		"path":   func() error { return paths(d, s) },
+	}
+}
+
+// paths reads an exact path, a prefix such as /api/*, or both.
+func paths(d *caddyfile.Dispenser, s *policy.Selector) error {
+	args := d.RemainingArgs()
+	if len(args) == 0 {
+		return d.ArgErr()
+	}
+	for _, arg := range args {
+		field := &s.PathExact
+		path, isPrefix := strings.CutSuffix(arg, "*")
+		if isPrefix {
+			field = &s.PathPrefix
+		}
+		if *field != "" || strings.Contains(path, "*") {
+			return d.Errf("path %q: want at most one path and one prefix such as /api/*", arg)
+		}
+		*field = path
+	}
+	return nil
+}
+
+// exception is a block of requests that are not limited.
+func exception(h httpcaddyfile.Helper, to *[]policy.Exception) func() error {
+	return func() error {
+		var e policy.Exception
+		if h.NextArg() {
+			return h.ArgErr()
+		}
+		all := selectorLines(h.Dispenser, &e.Selector)
+		all["client_ip"] = texts(h.Dispenser, anyText, "", &e.Networks)
+		err := all.read(h.Dispenser, options{}, " of except")
+		*to = append(*to, e)
+		return err
+	}
+}
+
 // finish checks that a rule has what it needs, and adds the prefixes of IPv6 networks to the
 // address in the key.
 func (p *ruleParser) finish() error {
@@ -87,66 +149,23 @@ func (p *ruleParser) finish() error {
 	if len(p.prefixes) == 0 {
 		return nil
 	}
-	i := slices.Index(p.Keys, addressKey)
+	i, key := slices.Index(p.Keys, addressKey), addressKey+"/"+strings.Join(p.prefixes, ",/")
+	if _, ok := policy.PrefixesOf(key); !ok {
+		return p.options.at("ipv6_prefixes").Errf("ipv6_prefixes: want bits from many to few, such as"+
+			" 64 56 48 (got %s)", strings.Join(p.prefixes, " "))
+	}
 	if i < 0 {
 		return p.options.at("ipv6_prefixes").Errf("rule %q has ipv6_prefixes, but its key has no"+
 			" {client_ip}", p.Name)
 	}
-	p.Keys[i] += "/" + strings.Join(p.prefixes, ",/")
-	return nil
-}
-
-func (p *ruleParser) line() error {
-	switch p.Val() {
-	case "rate":
-		return p.rate()
-	case "burst":
-		return integer(p.Dispenser, tb.MaxCapacity, &p.Limit.Capacity)
-	case "key":
-		return p.keys()
-	case "ipv6_prefixes":
-		return p.networks()
-	case "method":
-		return p.methods()
-	case "host":
-		p.selector.Hosts = p.RemainingArgs()
-		return p.want(len(p.selector.Hosts) > 0)
-	case "path":
-		return p.paths()
-	case "match":
-		return p.match()
-	case "except":
-		return except(p.Helper, &p.Except)
-	case "cost":
-		return p.cost()
-	case "on_missing":
-		return p.onMissing()
-	case "delay":
-		p.OnLimit = policy.Delay
-		return duration(p.Dispenser, &p.MaxDelay)
-	case "block":
-		return duration(p.Dispenser, &p.Block)
-	case "priority":
-		return p.priority()
-	case "shadow":
-		return flag(p.Dispenser, &p.Shadow)
-	default:
-		return p.Errf("unknown option %q of a rule", p.Val())
-	}
-}
-
-// want returns an error if the arguments are not right.
-func (p *ruleParser) want(right bool) error {
-	if !right {
-		return p.ArgErr()
-	}
+	p.Keys[i] = key
 	return nil
 }
 
 // rate reads a number of tokens and a time, as in 100/m, 5/s or 1/90s.
 func (p *ruleParser) rate() error {
 	var s string
-	if err := text(p.Dispenser, &s); err != nil {
+	if err := text(p.Dispenser, &s)(); err != nil {
 		return err
 	}
 	number, per, ok := strings.Cut(s, "/")
@@ -158,7 +177,7 @@ func (p *ruleParser) rate() error {
 		return p.Errf("rate %q: want a number of tokens and a time, such as 5/s, 100/m or 1/90s", s)
 	}
 	var tokens float64
-	if err := positive(p.Dispenser, number, &tokens); err != nil {
+	if err := p.positive(number, &tokens); err != nil {
 		return err
 	}
 	limit, err := tb.LimitPerSecond(1, tokens/duration.Seconds())
@@ -172,7 +191,7 @@ func (p *ruleParser) rate() error {
 // onMissing reads what happens to a request that lacks a part of the key.
 func (p *ruleParser) onMissing() error {
 	var s string
-	if err := text(p.Dispenser, &s); err != nil {
+	if err := text(p.Dispenser, &s)(); err != nil {
 		return err
 	}
 	names := []string{policy.Skip: "skip", policy.Reject: "reject", policy.Shared: "shared"}
@@ -191,7 +210,10 @@ var keyKinds = regexp.MustCompile(`^(header|query|cookie):`)
 func (p *ruleParser) keys() error {
 	p.Keys = []string{}
 	args := p.RemainingArgs()
-	if len(args) == 1 && args[0] == "none" {
+	switch {
+	case len(args) == 0:
+		return p.ArgErr()
+	case len(args) == 1 && args[0] == "none":
 		return nil
 	}
 	for _, arg := range args {
@@ -201,7 +223,7 @@ func (p *ruleParser) keys() error {
 		}
 		p.Keys = append(p.Keys, nativeKey(arg))
 	}
-	return p.want(len(args) > 0)
+	return nil
 }
 
 // nativeKey returns the key of a policy that has the value of a placeholder, or else the text. A
@@ -218,14 +240,12 @@ func nativeKey(text string) string {
 	case "request.hostport", "request.host":
 		return "header:host"
 	}
-	if field, ok := strings.CutPrefix(name, "request.header."); ok {
-		return "header:" + strings.ToLower(field)
-	}
-	if parameter, ok := strings.CutPrefix(name, "request.uri.query."); ok {
-		return "query:" + parameter
-	}
-	if cookie, ok := strings.CutPrefix(name, "request.cookie."); ok {
-		return "cookie:" + cookie
+	for prefix, kind := range map[string]string{
+		"request.header.": "header:", "request.uri.query.": "query:", "request.cookie.": "cookie:",
+	} {
+		if name, ok := strings.CutPrefix(name, prefix); ok {
+			return policy.CanonicalKey(kind + name)
+		}
 	}
 	return text
 }
@@ -238,84 +258,10 @@ func (p *ruleParser) priority() error {
 	}
 	p.Priority = policy.Priority{By: nativeKey(args[0]), Keep: map[string]float64{}}
 	for pair := range slices.Chunk(args[1:], 2) {
-		share, err := strconv.ParseFloat(pair[1], 64)
-		if err != nil {
-			return p.Errf("%q is not a number", pair[1])
-		}
-		p.Priority.Keep[pair[0]] = share
-	}
-	return nil
-}
-
-// networks reads the prefixes of IPv6 networks.
-func (p *ruleParser) networks() error {
-	p.prefixes = p.RemainingArgs()
-	longer := 129
-	for _, arg := range p.prefixes {
-		bits, err := strconv.Atoi(arg)
-		if err != nil || bits < 1 || bits >= longer {
-			return p.Errf("ipv6_prefixes: want bits from many to few, such as 64 56 48 (got %s)", arg)
-		}
-		longer = bits
-	}
-	return p.want(len(p.prefixes) > 0)
-}
-
-// method matches the name of a method, and no matcher.
-var method = regexp.MustCompile(`^[A-Za-z-]+$`)
-
-func (p *ruleParser) methods() error {
-	p.selector.Methods = p.RemainingArgs()
-	for _, name := range p.selector.Methods {
-		if !method.MatchString(name) {
-			return p.Errf("method %s: want methods such as GET", name)
-		}
-	}
-	return p.want(len(p.selector.Methods) > 0)
-}
-
-// paths reads an exact path, a prefix such as /api/*, or both.
-func (p *ruleParser) paths() error {
-	args := p.RemainingArgs()
-	for _, arg := range args {
-		field := &p.selector.PathExact
-		path, isPrefix := strings.CutSuffix(arg, "*")
-		if isPrefix {
-			field = &p.selector.PathPrefix
-		}
-		if *field != "" || strings.Contains(path, "*") {
-			return p.Errf("path %q: want at most one path and one prefix such as /api/*", arg)
-		}
-		*field = path
-	}
-	return p.want(len(args) > 0)
-}
-
-// except reads requests that are not limited.
-func except(h httpcaddyfile.Helper, to *[]policy.Exception) error {
-	var e policy.Exception
-	p := ruleParser{Helper: h, options: options{}}
-	if p.NextArg() {
-		return p.ArgErr()
-	}
-	for nesting := p.Nesting(); p.NextBlock(nesting); {
-		err := p.options.add(p.Dispenser)
-		switch {
-		case err != nil:
-		case p.Val() == "client_ip":
-			e.Networks = p.RemainingArgs()
-			err = p.want(len(e.Networks) > 0)
-		case slices.Contains([]string{"host", "method", "path"}, p.Val()):
-			err = p.line()
-		default:
-			err = p.Errf("unknown option %q of except", p.Val())
-		}
-		if err != nil {
+		if err := p.number(pair[1], pair[0], p.Priority.Keep); err != nil {
 			return err
 		}
 	}
-	e.Selector = p.selector
-	*to = append(*to, e)
 	return nil
 }
 
@@ -339,13 +285,16 @@ func (p *ruleParser) match() error {
 			return err
 		}
 	}
+	if len(set) == 0 {
+		return p.ArgErr()
+	}
 	p.matchers = append(p.matchers, set)
-	return p.want(len(set) > 0)
+	return nil
 }
 
 // cost reads a number, or a source with its options.
 func (p *ruleParser) cost() error {
-	args := p.RemainingArgs()
+	args, c := p.RemainingArgs(), &p.Cost
 	if len(args) == 0 {
 		return p.ArgErr()
 	}
@@ -353,38 +302,33 @@ func (p *ruleParser) cost() error {
 		if len(args) > 1 {
 			return p.ArgErr()
 		}
-		return positive(p.Dispenser, args[0], &p.Cost.Fixed)
+		return p.positive(args[0], &c.Fixed)
 	}
-	p.Cost.Source = nativeKey(args[0])
-	statuses := map[string]float64{}
+	c.Source = nativeKey(args[0])
+	bounds := map[string]*float64{"default": &c.Default, "min": &c.Min, "max": &c.Max}
 	for i := 1; i < len(args); i++ {
-		var to *float64
-		switch args[i] {
-		case "hide":
-			p.Cost.HideHeader = true
+		name := args[i]
+		bound := bounds[name]
+		switch isStatus := status.MatchString(name); {
+		case name == "hide":
+			c.HideHeader = true
 			continue
-		case "default":
-			to = &p.Cost.Default
-		case "min":
-			to = &p.Cost.Min
-		case "max":
-			to = &p.Cost.Max
-		default:
-			if !status.MatchString(args[i]) {
-				return p.Errf("unknown option %q of cost", args[i])
-			}
-		}
-		if i++; i == len(args) {
+		case bound == nil && !isStatus:
+			return p.Errf("unknown option %q of cost", name)
+		case i+1 == len(args):
 			return p.ArgErr()
 		}
-		if to == nil {
-			n, err := strconv.ParseFloat(args[i], 64)
-			if err != nil {
-				return p.Errf("%q is not a number", args[i])
+		i++
+		if bound != nil {
+			if err := p.positive(args[i], bound); err != nil {
+				return err
 			}
-			statuses[args[i-1]] = n
-			p.Cost.Statuses = statuses
-		} else if err := positive(p.Dispenser, args[i], to); err != nil {
+			continue
+		}
+		if c.Statuses == nil {
+			c.Statuses = map[string]float64{}
+		}
+		if err := p.number(args[i], name, c.Statuses); err != nil {
 			return err
 		}
 	}
@@ -393,3 +337,21 @@ func (p *ruleParser) cost() error {
 
 // status matches a status, or a class of them.
 var status = regexp.MustCompile("^[0-9][0-9x]{2}$")
+
+// positive reads a number of tokens. In JSON, 0 would stand for the default.
+func (p *ruleParser) positive(s string, to *float64) error {
+	n, err := strconv.ParseFloat(s, 64)
+	if *to = n; err != nil || !(n > 0 && n <= math.MaxFloat64) { // NaN fails
+		return p.Errf("%q is not a number above 0", s)
+	}
+	return nil
+}
+
+// number reads a number that may be 0.
+func (p *ruleParser) number(s, name string, to map[string]float64) error {
+	n, err := strconv.ParseFloat(s, 64)
+	if to[name] = n; err != nil {
+		return p.Errf("%q is not a number", s)
+	}
+	return nil
+}
