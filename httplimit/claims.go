@@ -63,6 +63,9 @@ func unverifiedClaims(values []string) map[string]any {
 // reflection, because an application may have its own types for claims. If such a claim were
 // missing, rules would not apply.
 func claimText(v any) string {
+	if n, ok := v.(json.Number); ok {
+		return numberText(string(n))
+	}
 	switch x := reflect.ValueOf(v); {
 	case x.Kind() == reflect.String:
 		return x.String()
@@ -73,7 +76,21 @@ func claimText(v any) string {
 	case x.CanUint():
 		return strconv.FormatUint(x.Uint(), 10)
 	case x.CanFloat():
-		return strconv.FormatFloat(x.Float(), 'f', -1, x.Type().Bits())
+		return numberText(strconv.FormatFloat(x.Float(), 'f', -1, x.Type().Bits()))
 	}
 	return ""
+}
+
+// numberText returns one text for the spellings of a number in JSON, so that 1e3 and 1000.0 are 1000.
+// Only whole numbers that are spelled in digits have more digits than a float64.
+func numberText(n string) string {
+	switch f, err := strconv.ParseFloat(n, 64); {
+	case err != nil:
+		return n
+	case f == 0:
+		return "0"
+	case strings.ContainsAny(n, ".eE"):
+		return strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	return n
 }

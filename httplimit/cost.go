@@ -44,6 +44,19 @@ func newPricing(c policy.Cost) pricing {
 	return p
 }
 
+// isNeverThere reports whether net/http removes the field from the header of a request, or a proxy
+// from a response, because it is about one connection.
+func isNeverThere(kind, name string) bool {
+	switch name = http.CanonicalHeaderKey(name); kind {
+	case "header":
+		return name == "Host" || name == "Trailer" || name == "Transfer-Encoding"
+	case policy.ResponseHeader:
+		return slices.Contains([]string{"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer",
+			"Transfer-Encoding", "Upgrade"}, name)
+	}
+	return false
+}
+
 // cost returns the cost of a request. A repeated cost is never less than one of its values.
 func (p *pricing) cost(c *call) float64 {
 	switch {

@@ -60,7 +60,7 @@ func (b *compilation) newSource(name string, path policy.Path) source {
 		part = http.CanonicalHeaderKey(part)
 		s.value, s.normalize = headerValue(part), normalizer(part)
 		s.matcher = func(want string) (func(string) bool, string) { return matcher(part, want) }
-		if part == "Trailer" || part == "Transfer-Encoding" {
+		if part != "Host" && isNeverThere(kind, part) {
 			b.errs.Add(path, "is never there, because net/http removes the field (got %q)", name)
 		}
 	case kind == "query" && part != "":
@@ -74,6 +74,10 @@ func (b *compilation) newSource(name string, path policy.Path) source {
 		s.value = func(c *call) (string, bool) {
 			text := claimText(c.claim(part))
 			return text, c.ambiguousClaims
+		}
+		s.matcher = func(want string) (func(string) bool, string) {
+			number := numberText(want)
+			return func(v string) bool { return v == want || v == number }, ""
 		}
 	case policy.IsOtherKey(name): // the policy has an error otherwise
 		b.errs.Add(path, "must be ip:address, header:<name>, query:<name>, cookie:<name>, jwt:<claim> "+

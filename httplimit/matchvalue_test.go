@@ -41,8 +41,19 @@ func TestMatchOfAddresses(t *testing.T) {
 	}
 }
 
-// A value that no request can have is an error.
+// A value that no request can have is an error, and so is the source of a cost.
 func TestValuesThatNeverHold(t *testing.T) {
+	for source, want := range map[string]string{
+		"header:host": "is never there", "header:trailer": "is never there",
+		"header:Transfer-Encoding": "is never there", "response:header:keep-alive": "is never there",
+		"response:header:host": "", "header:keep-alive": "",
+	} {
+		_, err := ParsePolicyFor([]byte(reporting(source, "")))
+		if (err == nil) != (want == "") ||
+			err != nil && !strings.Contains(err.Error(), "algorithm_config.cost_source "+want) {
+			t.Errorf("%s: %v, want %s", source, err, want)
+		}
+	}
 	for key, values := range map[string][]string{
 		"ip:address": {"/32", "localhost", "10.1.2.003", "10.0.0.0/33", "10.0.0.0/255.0.0.0",
 			"10.0.0.*", "10.0.0.1-10.0.0.9", "10.0.0", "unknown", "0.0.0.0", "::",

@@ -142,6 +142,24 @@ func TestNonsenseOfAStore(t *testing.T) {
 	}
 }
 
+// A store may decide by a limit that the rule does not have yet, or not any more.
+func TestMoreTokensThanTheBurst(t *testing.T) {
+	d := tb.Decision{Allowed: true, Remaining: 9}
+	for _, mode := range []string{"enforce", "shadow"} {
+		s := newSite(t, jsonRule("r", "[]", 5, `"mode": "`+mode+`"`), WithStore(&lyingStore{
+			referenceStore: referenceStore{t: t}, decision: &d,
+			lie: func() ([]tb.Decision, bool) { return []tb.Decision{d}, true },
+		}), WithHooks(Hooks{Shadow: func(_ *http.Request, e Event) {
+			if e.Remaining != 5 {
+				t.Errorf("%+v", e)
+			}
+		}}))
+		if w := s.get(); mode == "enforce" {
+			wants(t, w, `RateLimit: "r";r=5;t=5`, "RateLimit-Limit: 5", "RateLimit-Remaining: 5")
+		}
+	}
+}
+
 // A level that makes no sense is as none.
 func TestNonsenseLevels(t *testing.T) {
 	for _, level := range []tb.Level{{Full: -1}, {NextToken: math.MinInt64}} {

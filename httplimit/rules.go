@@ -164,6 +164,10 @@ func (b *compilation) newRules(s *policy.RuleSet, r *policy.Rule, path policy.Pa
 		b.errs.Add(path.Field("algorithm_config").Field("cost_source"),
 			"needs the option WithUsage, which this program does not set (got %q)", r.Cost.Source)
 	}
+	if r.Cost.Source != "" && isNeverThere(r.Cost.Kind()) {
+		b.errs.Add(path.Field("algorithm_config").Field("cost_source"),
+			"is never there, because servers or proxies remove the field (got %q)", r.Cost.Source)
+	}
 	classes := b.newClasses(&r.Priority, path.Field("priority"))
 	for i, level := range r.Levels() {
 		c := &rule{

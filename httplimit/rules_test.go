@@ -20,7 +20,7 @@ func (s *site) applying(lines ...string) string {
 
 func TestMatchComparesAllPairsAsText(t *testing.T) {
 	s := newSite(t, jsonRules("", jsonRule("r", `["ip:address"]`, 2,
-		`"match": {"jwt:level": 3, "jwt:paid": true, "header:x-plan": "gold",
+		`"match": {"jwt:level": 0.3e1, "jwt:paid": true, "header:x-plan": "gold",
 			"ip:address": "192.0.2.1"}`)))
 	send := func(level, paid any, plan string) (applies bool) {
 		r := request("X-Plan: " + plan)

@@ -45,7 +45,7 @@ type Store interface {
 // key, so it gets a copy.
 func (c *call) prepare(e *entry) (charge tb.Charge, err error) {
 	if m, ok := e.limiters[e.tierIndex].(*memoryLimiter); ok {
-		m.charge(&e.inMemory, e.key, e.cost)
+		_ = m.charge(&e.inMemory, e.key, e.cost)
 		e.charge, charge = &e.inMemory, &e.inMemory
 	} else {
 		e.charge, err = c.l.charge(e.limiters[e.tierIndex], strings.Clone(e.key), e.cost)
@@ -57,12 +57,31 @@ func (c *call) prepare(e *entry) (charge tb.Charge, err error) {
 		e.charge.Keep(e.keeps)
 	}
 	switch {
+	case e.OnLimit == policy.Delay && e.Shadow: // takes in advance, but the request does not wait
+		e.charge.MayWait(e.MaxDelay)
 	case e.OnLimit == policy.Delay:
-		c.letWait(e)
+		e.charge.MayWait(min(e.MaxDelay, c.patience))
 	case e.Block > 0 && !e.price.inResponse:
 		e.charge.HoldOnRefusal(e.Block)
 	}
 	return charge, nil
+}
+
+// accept makes d the decision of e, with the delay of its rule if the charge is taken. While a
+// reload changes the limit, d may be a decision of the next one, but no field has more tokens than
+// the burst beside it.
+func (c *call) accept(e *entry, d tb.Decision, taken bool) error {
+	d.Remaining = min(d.Remaining, e.Limit.Capacity)
+	e.decision, e.delay = d, 0
+	if !taken || e.OnLimit != policy.Delay {
+		return nil
+	}
+	delay := e.charge.Delay()
+	if delay < 0 || delay > e.MaxDelay {
+		return nonsense(c.l.store, "a delay of %v, want at most %v", delay, e.MaxDelay)
+	}
+	e.delay = delay
+	return nil
 }
 
 // charge returns a charge of a limiter of the store.
@@ -160,17 +179,18 @@ type memoryLimiter struct {
 
 // Charge returns a charge on key's bucket, which moves to the tier.
 func (l *memoryLimiter) Charge(key string, cost float64) (tb.StoreCharge, error) {
-	c, err := l.ChargeIn(l.tier, key, cost)
-	return &c, err
+	c := new(cas.Charge[string])
+	return c, l.charge(c, key, cost)
 }
 
-// charge is Charge in a place of the caller, for a valid cost.
-func (l *memoryLimiter) charge(c *cas.Charge[string], key string, cost float64) {
+// charge is Charge in a place of the caller.
+func (l *memoryLimiter) charge(c *cas.Charge[string], key string, cost float64) (err error) {
 	if l.tiered {
-		*c, _ = l.ChargeIn(l.tier, key, cost)
+		*c, err = l.ChargeIn(l.tier, key, cost)
 	} else {
-		*c, _ = l.Limiter.Charge(key, cost)
+		*c, err = l.Limiter.Charge(key, cost)
 	}
+	return err
 }
 
 // Reset implements Resetter.

@@ -172,17 +172,13 @@ func (c *call) take() (allowed bool, err error) {
 	}
 	i := 0
 	for e := range c.enforced() {
-		e.decision = c.decisions[i]
+		if err := c.accept(e, c.decisions[i], allowed); err != nil {
+			c.delay = 0
+			return false, err
+		}
 		e.refused = !e.decision.Allowed && e.decision.RetryAfter > 0 // or it was not asked
-		e.delay = 0                                                  // also if a grant was given back
-		if allowed {
-			if err := c.readDelay(e); err != nil {
-				c.delay = 0
-				return false, err
-			}
-			if e.delay > c.delay {
-				c.delay, c.slowest = e.delay, e
-			}
+		if allowed && e.delay > c.delay {
+			c.delay, c.slowest = e.delay, e
 		}
 		i++
 	}
@@ -230,11 +226,12 @@ func (c *call) takeShadow(e *entry) (err error) {
 	if _, err = c.prepare(e); err != nil {
 		return err
 	}
-	if e.decision, err = e.charge.Take(c.now); err != nil {
+	d, err := e.charge.Take(c.now)
+	if err == nil && !makesSense(d) {
+		err = nonsense(c.l.store, "%+v", d)
+	}
+	if err != nil {
 		return err
 	}
-	if !makesSense(e.decision) {
-		return nonsense(c.l.store, "%+v", e.decision)
-	}
-	return c.readDelay(e)
+	return c.accept(e, d, d.Allowed)
 }

@@ -37,17 +37,6 @@ func (l *Limiter) StopWaiting(end time.Time) {
 	})
 }
 
-// enter adds a request, and reports false if there are already as many as allowed.
-func (w *waits) enter(most int64) bool {
-	if w.count.Add(1) > most {
-		w.leave()
-		return false
-	}
-	return true
-}
-
-func (w *waits) leave() { w.count.Add(-1) }
-
 // mostPatience returns the longest time that a request may wait. It is 0 if that time has passed,
 // or if already as many requests wait as are allowed.
 func (w *waits) mostPatience(ctx context.Context, most int64) time.Duration {
@@ -93,11 +82,11 @@ func (w *waits) sleep(ctx context.Context, d time.Duration) outcome {
 // await gives its tokens back and returns gone.
 func (c *call) await() outcome {
 	c.runHook(c.l.hooks.Delayed, c.slowest, nil)
-	if !c.l.waits.enter(c.policy.maxWaiting) { // other requests have come first
+	defer c.l.waits.count.Add(-1)
+	if c.l.waits.count.Add(1) > c.policy.maxWaiting { // other requests have come first
 		c.undo()
 		return refused
 	}
-	defer c.l.waits.leave()
 	for e := range c.enforced() {
 		if e.delay > 0 {
 			e.delays.waiting.Add(1)
@@ -155,29 +144,6 @@ func (n *delayCounts) addTo(st *RuleStats) {
 	st.Waiting = int(n.waiting.Load())
 	st.Delayed, st.HungUp = n.delayed.Load(), n.hungUp.Load()
 	st.DelaySeconds = float64(n.micros.Load()) / 1e6
-}
-
-// letWait lets e's charge wait, because the rule delays. The charge of a shadow rule takes its
-// tokens in advance, as if the rule were enforced, but the request does not wait.
-func (c *call) letWait(e *entry) {
-	within := e.MaxDelay
-	if !e.Shadow {
-		within = min(within, c.patience)
-	}
-	e.charge.MayWait(within)
-}
-
-// readDelay reads how long a granted request must wait for e's rule.
-func (c *call) readDelay(e *entry) error {
-	if e.delay = 0; e.OnLimit == policy.Delay && e.decision.Allowed {
-		e.delay = e.charge.Delay()
-	}
-	if e.delay < 0 || e.delay > e.MaxDelay {
-		err := nonsense(c.l.store, "a delay of %v, want at most %v", e.delay, e.MaxDelay)
-		e.delay = 0
-		return err
-	}
-	return nil
 }
 
 // explainDelay checks e's charge again, with the delay of its rule. The decision without a delay
