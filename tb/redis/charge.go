@@ -42,6 +42,10 @@ var (
 // does. It returns tb.ErrInvalidCost, and an inert charge, if cost is zero, negative, NaN or
 // infinite. It takes nothing. The result is a *Charge.
 func (l *Limiter) Charge(key string, cost float64) (tb.StoreCharge, error) {
+	return l.charge(key, cost)
+}
+
+func (l *Limiter) charge(key string, cost float64) (*Charge, error) {
 	m := l.layout.Load()
 	c := &Charge{limiter: l, layout: m, key: key, name: l.name(key), tokens: cost}
 	if c.err = checkCost(cost); c.err == nil {

@@ -19,15 +19,16 @@ import (
 // If the server does not decide, the failure policy does. What it grants has no delay, and is not
 // settled.
 func (l *Limiter) Reserve(ctx context.Context, key string, cost float64) (tb.Reservation, error) {
-	if err := checkCost(cost); err != nil {
+	c, err := l.charge(key, cost)
+	if err != nil {
 		return tb.Reservation{}, err
 	}
-	m := l.layout.Load()
-	r, c, err := l.reserve(ctx, m, key, cost, m.capacity, tb.Never)
-	if c == nil {
-		return tb.NewReservation(r.Decision, 0, nil), err
+	c.item = reservation(c.item.units, c.layout.capacity, tb.Never)
+	d, err := c.take(ctx)
+	if !c.taken.Load() {
+		return tb.NewReservation(d, 0, nil), err
 	}
-	return tb.NewReservation(r.Decision, r.delay, c), nil
+	return tb.NewReservation(d, c.last.delay, c), nil
 }
 
 // Wait takes a decimal number of tokens, and sleeps until they may be used. Slots have the order in
@@ -52,8 +53,10 @@ func (l *Limiter) Wait(ctx context.Context, key string, cost float64) error {
 		return err
 	}
 	for {
-		r, c, err := l.reserve(ctx, l.layout.Load(), key, cost, deepest, within)
-		switch {
+		c, _ := l.charge(key, cost)
+		c.item = reservation(c.item.units, deepest, within)
+		_, err := c.take(ctx)
+		switch r := &c.last; {
 		case err != nil:
 			return err
 		case r.By == ByPolicy && !r.Allowed:
@@ -61,10 +64,10 @@ func (l *Limiter) Wait(ctx context.Context, key string, cost float64) error {
 		case !r.Allowed:
 			late := r.delay > within.Truncate(time.Microsecond)
 			return &tb.WaitError{Wait: r.delay, Deadline: late && r.delay < tb.Never}
-		case c == nil || r.delay == 0:
+		case r.By == ByPolicy || r.delay == 0:
 			return nil
 		}
-		if err := sleep.For(ctx, r.delay); err != nil {
+		if err := sleep.For(ctx, c.last.delay); err != nil {
 			c.Cancel()
 			return err
 		}
@@ -83,19 +86,4 @@ func (l *Limiter) lost(ctx context.Context, c *Charge) bool {
 	s, err := l.look(ctx, c.layout, c.key, item{kind: kindLook})
 	slot := c.last.before.now + uint64(c.last.delay/time.Microsecond)
 	return err == nil && s.held && s.time > slot
-}
-
-// reserve takes a cost that may wait, and returns what holds it, or nil if the server has not
-// granted it.
-func (l *Limiter) reserve(
-	ctx context.Context, m *layout, key string, cost float64, debt uint64, within time.Duration,
-) (r result, c *Charge, err error) {
-	it := reservation(m.unitsOf(cost), debt, within)
-	err = l.decide(ctx, m, key, &it, &r)
-	if err != nil || !r.Allowed || r.By == ByPolicy {
-		return r, nil, err
-	}
-	c = &Charge{limiter: l, layout: m, key: key, tokens: cost, item: it}
-	c.keep(&r)
-	return r, c, nil
 }
