@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -60,28 +59,11 @@ func (l *shared) node(key string) *node {
 	if !l.isCluster() {
 		return &l.nodes[0]
 	}
-	return &l.nodes[slotOf(tagOf(l.name(key)))/(slots/ranges)]
+	return &l.nodes[l.slot(l.name(key))/(slots/ranges)]
 }
 
-// slotOf returns the slot of a hash tag: the lower bits of its CRC-16, with the polynomial
-// x¹⁶ + x¹² + x⁵ + 1 and without reflection (Redis Cluster Specification).
-func slotOf(tag string) int {
-	crc := uint16(0)
-	for _, b := range []byte(tag) {
-		crc ^= uint16(b) << 8
-		for range 8 {
-			carry := crc >> 15
-			crc = crc<<1 ^ carry*0x1021
-		}
-	}
-	return int(crc) % slots
-}
-
-// tagOf returns what decides the slot of a name. No prefix has a brace.
-func tagOf(name string) string {
-	_, tag, _ := strings.Cut(name, "{")
-	if tag, _, _ = strings.Cut(tag, "}"); tag == "" {
-		return name
-	}
-	return tag
+// slot returns the slot of a name in a cluster.
+func (l *shared) slot(name string) int {
+	get := l.client.B().Get().Key(name).Build()
+	return int(get.Slot()) % slots
 }

@@ -3,29 +3,11 @@ package redis
 import (
 	"reflect"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/seed-181794aa/ratelimit/internal/redistest"
 )
-
-func TestSlotIsTheServersSlot(t *testing.T) {
-	c := dial(t, redistest.Start(t, "--cluster-enabled", "yes"))
-	l := newLimiter(t, c, slow)
-	long := strings.Repeat("k", 999)
-	for _, key := range []string{"a", "b", "203.0.113.195", "x{y}z", "\x00\xff", long} {
-		slot, got := do(t, c, "CLUSTER", "KEYSLOT", l.name(key)), slotOf(tagOf(l.name(key)))
-		if want, err := slot.AsInt64(); err != nil || int64(got) != want {
-			t.Errorf("%q: slot %d, %v, want %d", key, got, err, want)
-		}
-	}
-	if l.node("") != &l.nodes[slotOf("tb:{}")*ranges/slots] {
-		t.Error("an empty tag: not the node of the name's slot")
-	}
-}
 
 // A master of a cluster that is stopped concerns its keys only.
 func TestOneMasterIsStopped(t *testing.T) {
@@ -46,7 +28,7 @@ func TestOneMasterIsStopped(t *testing.T) {
 	down := map[int]string{} // keys of the last one, by range
 	for i := 0; len(up) < 10 || len(down) < 2; i++ {
 		key := strconv.Itoa(i)
-		switch slot := slotOf(tagOf(l.name(key))); {
+		switch slot := l.slot(l.name(key)); {
 		case slot < slots*5/ranges:
 			up = append(up, key)
 		case slot >= slots*14/ranges:

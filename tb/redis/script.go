@@ -34,7 +34,7 @@ func (l *shared) run(
 	n, arg := int64(len(names)), string(argument)
 	build := c.B()
 	if l.isCluster() && slices.ContainsFunc(names, func(n string) bool {
-		return tagOf(n) != tagOf(names[0])
+		return l.slot(n) != l.slot(names[0])
 	}) { // the client became one of a cluster after the batch was filled, and would panic
 		return reply{}, &Error{CauseCluster, rueidis.ErrNoSlot}
 	}

@@ -72,12 +72,13 @@ type group struct {
 	decisions []tb.Decision // of TakeAll
 }
 
-// admits reports whether c can be a part of the group.
+// admits reports whether c can be a part of the group. Names with an empty tag have slots of their
+// own.
 func (g *group) admits(c *Charge) bool {
 	first := g.charges[0]
 	oneServer := c.limiter.shares() && first.limiter.shares()
 	return c.limiter.client == first.limiter.client &&
-		(oneServer || tagOf(c.name) == tagOf(first.name)) &&
+		(oneServer || c.key == first.key && c.key != "") &&
 		!slices.ContainsFunc(g.charges, func(o *Charge) bool { return o.name == c.name })
 }
 
