@@ -90,7 +90,14 @@ func (c *call) add(l *shared, m *layout, key, name string, items ...item) {
 // sent yet, they never are. If they reach the server after the deadline of the call, they take
 // nothing.
 func (l *shared) exec(ctx context.Context, c *call) error {
-	n, opened, err := l.enter(ctx, c)
+	for i := range c.parts {
+		if err := c.parts[i].limiter.admit(ctx); err != nil {
+			c.reuse()
+			return err
+		}
+	}
+	n := l.node(c.parts[0].key)
+	opened, err := n.breaker.enter(l.local())
 	if err != nil {
 		c.reuse()
 		return err
@@ -132,19 +139,6 @@ func (l *shared) exec(ctx context.Context, c *call) error {
 	}
 	<-c.decided
 	return c.err
-}
-
-// enter returns the node of c. It returns an error if a limiter is closed, if ctx has ended, or if
-// the breaker of the node refuses. Otherwise the caller calls leave with opened.
-func (l *shared) enter(ctx context.Context, c *call) (n *node, opened uint64, err error) {
-	for i := range c.parts {
-		if err := c.parts[i].limiter.admit(ctx); err != nil {
-			return nil, 0, err
-		}
-	}
-	n = l.node(c.parts[0].key)
-	opened, err = n.breaker.enter(l.local())
-	return n, opened, err
 }
 
 // admit returns an error if the limiter is closed or ctx has ended.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"math/big"
-	"math/bits"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -91,36 +90,6 @@ func TestWaitIsExactAtOverflows(t *testing.T) {
 		s := state{time: now, now: now - 5}
 		if got := m.wait(&s, units); got != want {
 			t.Fatalf("%d units at %d/%d a µs after %d µs: %d, want %d", units, m.n, m.d, now, got, want)
-		}
-	}
-}
-
-func TestPriceOfLeasesIsExactAtOverflows(t *testing.T) {
-	rng := rand.New(rand.NewPCG(8, 17))
-	for range 20_000 {
-		n, d := magnitude(rng, 1<<rateBits-1), magnitude(rng, 1<<rateBits-1)
-		h := magnitude(rng, math.MaxInt64/1000)
-		switch rng.IntN(3) {
-		case 0: // the product is just below a power of two
-			h = min(h, math.MaxUint64/n)
-			d = 1<<rateBits - magnitude(rng, 1<<rateBits-1)
-			if n > 1<<12 {
-				h = math.MaxUint64 / n
-			}
-		case 1: // the upper word is the divisor
-			if hi, _ := bits.Mul64(n, h); hi > 0 && hi < 1<<rateBits {
-				d = hi
-			}
-		}
-		m := &layout{n: n, d: d, scale: 1, capacity: 1 << 62}
-		price := new(big.Int).SetUint64(n)
-		price.Mul(price, new(big.Int).SetUint64(h)).Add(price, new(big.Int).SetUint64(d-1))
-		price.Quo(price, new(big.Int).SetUint64(d))
-		want := price.Cmp(big.NewInt(2)) >= 0 && price.Cmp(big.NewInt(1<<61)) <= 0
-		ok := m.reserve(time.Duration(h) * time.Microsecond)
-		if ok != want || ok && 1<<62-m.capacity != price.Uint64() {
-			t.Fatalf("%d µs at %d/%d units a µs: %t and %d, want %t and %v",
-				h, n, d, ok, 1<<62-m.capacity, want, price)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package redis
 import (
 	"fmt"
 	"math/big"
-	"math/bits"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/internal/unit"
@@ -54,27 +53,24 @@ func newLayout(limit tb.Limit, lease time.Duration) (*layout, error) {
 	}
 	m.n, m.d = rate.Num().Uint64(), rate.Denom().Uint64()
 	if lease > 0 {
-		m.leased = m.reserve(lease)
+		m.leased = m.reserve(rate, lease)
 	}
 	appendUint(appendUint(appendUint(m.header[:1], m.capacity, 4), m.n, 6), m.d, 6)
 	return m, nil
 }
 
-// reserve takes from the capacity what the rate supplies in h, rounded up to tokens: a capacity is
-// a whole number of them. It reports false, and changes nothing, if the rate supplies less than two
+// reserve takes from the capacity what a rate supplies in h, rounded up to tokens: a capacity is a
+// whole number of them. It reports false, and changes nothing, if the rate supplies less than two
 // tokens in h or if more than half of the capacity would go.
-func (m *layout) reserve(h time.Duration) bool {
-	hi, lo := bits.Mul64(m.n, uint64(h.Microseconds()))
-	lo, carry := bits.Add64(lo, m.d-1, 0)
-	if hi += carry; hi >= m.d {
+func (m *layout) reserve(rate *big.Rat, h time.Duration) bool {
+	supply := new(big.Rat).SetFrac64(h.Microseconds(), int64(m.scale)) // in tokens
+	supply.Mul(supply, rate)
+	tokens := new(big.Int).Add(supply.Num(), supply.Denom())
+	tokens.Sub(tokens, big.NewInt(1)).Quo(tokens, supply.Denom())
+	if supply.Cmp(big.NewRat(2, 1)) < 0 || tokens.Cmp(big.NewInt(int64(m.limit.Capacity/2))) > 0 {
 		return false
 	}
-	units, _ := bits.Div64(hi, lo, m.d)
-	tokens := (units-1)/m.scale + 1
-	if units < 2*m.scale || tokens > m.capacity/m.scale/2 {
-		return false
-	}
-	m.capacity -= tokens * m.scale
+	m.capacity -= tokens.Uint64() * m.scale
 	return true
 }
 

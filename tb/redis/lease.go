@@ -128,41 +128,14 @@ func (ls *leases) take(
 	return l.serve(ctx, m, key, it, r)
 }
 
-// renew takes units and a new claim by one command. The caller has taken the place of x. If
-// the caller leaves, the command goes on, because it takes tokens for others too.
+// renew takes units and a new claim by one command, until the timeout or the deadline of ctx. The
+// caller has taken the place of x. The command takes tokens for others too, so a caller that leaves
+// returns with the reply. If the key was reset meanwhile, the new claim is dropped: it may be of the
+// bucket before. After an error, a lease grows anew.
 func (ls *leases) renew(
 	ctx context.Context, m *layout, x *lease, units uint64, r *result,
 ) error {
-	var taken result
-	var failure error
-	var over atomic.Bool // the command, or the wait of the caller
-	done := make(chan struct{})
-	go func() {
-		taken, failure = ls.claim(ctx, m, x, units)
-		<-x.busy
-		if over.Swap(true) && taken.Allowed {
-			ls.l.counts.abandoned.Add(1)
-		}
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-ctx.Done():
-		if !over.Swap(true) {
-			return contextError(ctx.Err())
-		}
-		<-done
-	}
-	*r = taken
-	return failure
-}
-
-// claim sends the command of renew, until the timeout or the deadline of ctx. If the key was reset
-// meanwhile, the new claim is dropped: it may be of the bucket before. After an error, a lease grows
-// anew.
-func (ls *leases) claim(
-	ctx context.Context, m *layout, x *lease, units uint64,
-) (r result, err error) {
+	defer func() { <-x.busy }()
 	l := ls.l
 	old, c := x.claim.Load(), &claim{layout: m}
 	items := []item{{units: units}}
@@ -185,7 +158,7 @@ func (ls *leases) claim(
 		if old != nil {
 			old.size = 0
 		}
-		return r, err
+		return err
 	}
 	r.fill(m, before, &items[0])
 	c.after = r.after
@@ -195,7 +168,7 @@ func (ls *leases) claim(
 		l.counts.claimed.Add(extra, m.scale)
 	}
 	x.claim.CompareAndSwap(old, c)
-	return r, nil
+	return nil
 }
 
 // extra returns how many units to take beyond the units of a call.
