@@ -212,7 +212,7 @@ func (l standingLimiter) Charge(key string, cost float64) (tb.StoreCharge, error
 	return l.StoreLimiter.Charge(key, cost)
 }
 
-// login is the policy of docs/policy.md for a log-in.
+// login is the policy of docs/how-do-i.md for a log-in.
 const login = `{"name": "login", "limit_keys": ["ip:address"], "block": "1h", "algorithm_config": {
 	"tokens_per_second": 0.002, "burst": 5, "cost_source": "response:status",
 	"status_costs": {"401": 1, "2xx": 0, "3xx": 0}}}`
