@@ -43,14 +43,13 @@ type part struct {
 
 func (t *Transport) begin(r *http.Request) *attempt {
 	a := &attempt{t: t, r: r}
-	if t.edits {
-		copied := *r
-		a.r = &copied
-	}
 	a.parts, a.charges = a.room.parts[:0], a.room.charges[:0]
 	for _, rule := range t.limits {
 		p := part{rule: rule, key: rule.get(rule.Key(a.r)), cost: 1}
 		if rule.Cost != nil {
+			if a.r == r { // a Cost may replace the body
+				a.r = r.WithContext(r.Context())
+			}
 			if cost := rule.Cost(a.r); cost > 0 {
 				p.cost = min(cost, 2*tb.MaxCapacity)
 			}

@@ -38,16 +38,7 @@ func named(form string, u Unit, window time.Duration) family {
 	return family{f("Limit"), f("Remaining"), f("Reset"), u, window}
 }
 
-// retryFields has the fields with the wait of a refused request, and the units of their numbers.
-// The first one counts.
-var retryFields = []struct {
-	name string
-	unit time.Duration
-}{
-	{"Retry-After-Ms", time.Millisecond}, // OpenAI and Azure
-	{"X-Ms-Retry-After-Ms", time.Millisecond},
-	{"Retry-After", time.Second},
-}
+const mostNotices = 64 // with names, in one response
 
 // unknown is a number or time that a response does not have.
 const unknown = -1
@@ -58,7 +49,6 @@ type notice struct {
 	unit      Unit
 	limit     float64
 	window    time.Duration // that supplies the limit, or 0
-	isGuess   bool          // the window is the wait, and so may be longer
 	remaining float64
 	wait      time.Duration // until the reset
 }
@@ -67,130 +57,117 @@ type notice struct {
 type answer struct {
 	isRefusal bool
 	retry     time.Duration // the wait of a refusal
-	notices   []notice
-}
+	notices   []*notice
 
-// reading reads the header of one response.
-type reading struct {
-	answer
-	h      http.Header
+	header http.Header
 	sent   float64 // by the clock of the server: Unix seconds, or 0 before they are needed
-	isFull bool    // the limits that are not used up matter, too
 }
 
-// read reads a response that has arrived now. Unless isFull is true, it leaves out limits that are
-// not used up, if that saves time.
-func read(status int, h http.Header, isFull bool) answer {
+// read reads a response that has arrived now. If isFull is false, and it is not a refusal, only the
+// limits that are used up matter.
+func read(status int, h http.Header, isFull bool) (x answer) {
+	x = answer{retry: unknown, header: h}
 	mayRefuse := status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable ||
 		status == http.StatusForbidden
-	r := reading{answer: answer{retry: unknown}, h: h, isFull: isFull || mayRefuse}
 	if mayRefuse {
-		r.readRetry()
+		isFull = true
+		x.retry = max(x.longest("Retry-After-Ms", time.Millisecond), // OpenAI and Azure
+			x.longest("X-Ms-Retry-After-Ms", time.Millisecond))
+		if x.retry == unknown {
+			x.retry = x.longest("Retry-After", time.Second)
+		}
 	} else if age := h["Age"]; len(age) > 0 && age[0] != "0" {
-		return r.answer // of a cache, and about an earlier request
+		return x // of a cache, and about an earlier request
 	}
 	isZero := func(line string) bool { return strings.Contains(line, "=0") }
-	if r.isFull || slices.ContainsFunc(h["Ratelimit"], isZero) {
-		r.readList(h["Ratelimit-Policy"])
-		r.readList(h["Ratelimit"])
+	if isFull || slices.ContainsFunc(h["Ratelimit"], isZero) {
+		x.readList(h["Ratelimit-Policy"])
+		x.readList(h["Ratelimit"])
 	}
 	for i := range families {
-		r.readFamily(&families[i])
+		f := &families[i]
+		left := h[f.remaining]
+		if isFull || len(left) > 1 || len(left) == 1 && !(number(left[0]) > 0) {
+			x.readFamily(f)
+		}
 	}
 	// 503 and 403 have other causes, too.
-	r.isRefusal = status == http.StatusTooManyRequests || mayRefuse && (r.retry != unknown ||
-		slices.ContainsFunc(r.notices, func(n notice) bool { return n.remaining == 0 }))
-	return r.answer
-}
-
-// readRetry reads the wait of a refusal. Of several, the longest one counts.
-func (r *reading) readRetry() {
-	for _, f := range retryFields {
-		for _, line := range r.h[f.name] {
-			r.retry = max(r.retry, r.until(line, f.unit))
-		}
-		if r.retry != unknown {
-			return
-		}
-	}
+	isEmpty := func(n *notice) bool { return n.remaining == 0 }
+	x.isRefusal = status == http.StatusTooManyRequests ||
+		mayRefuse && (x.retry != unknown || slices.ContainsFunc(x.notices, isEmpty))
+	return x
 }
 
 // readFamily reads three fields. If a field is repeated, or is a list, the value that slows down
 // counts.
-func (r *reading) readFamily(f *family) {
-	remaining := r.h[f.remaining]
-	if !r.isFull && (len(remaining) == 0 || len(remaining) == 1 && number(remaining[0]) > 0) {
-		return
-	}
-	resets := r.h[f.reset]
-	if after := r.h["X-Ratelimit-Reset-After"]; after != nil && f.reset == "X-Ratelimit-Reset" {
-		resets = after // Discord: the other one is the same by the server's clock
-	}
-	n := notice{unit: f.unit, limit: unknown, remaining: unknown, wait: unknown}
-	for _, line := range remaining {
-		for text := range strings.SplitSeq(line, ",") {
-			lessen(&n.remaining, text)
-		}
-	}
-	for _, line := range resets {
-		n.wait = max(n.wait, r.until(line, time.Second))
+func (x *answer) readFamily(f *family) {
+	n := &notice{unit: f.unit, limit: unknown, remaining: unknown}
+	if n.wait = x.longest(f.reset+"-After", time.Second); n.wait == unknown { // Discord
+		n.wait = x.longest(f.reset, time.Second)
 	}
 	if n.wait == unknown {
 		return
 	}
-	for _, line := range r.h[f.limit] {
+	for _, line := range x.header[f.remaining] {
+		for text := range strings.SplitSeq(line, ",") {
+			lessen(&n.remaining, text)
+		}
+	}
+	for _, line := range x.header[f.limit] {
 		q := 0.0
-		for _, x := range items(line) {
-			if !x.isParameter {
-				q = number(x.key)
-				lessen(&n.limit, x.key)
-			} else if x.key == "w" && q == n.limit { // Envoy: 10, 10;w=1
-				n.window = seconds(number(x.value))
+		for _, i := range items(line) {
+			if !i.isParameter {
+				q = number(i.key)
+				lessen(&n.limit, i.key)
+			} else if i.key == "w" && q == n.limit { // Envoy: 10, 10;w=1
+				n.window = seconds(number(i.value))
 			}
 		}
 	}
-	if n.window == 0 {
-		n.window, n.isGuess = max(f.window, n.wait), f.window == 0
+	if n.window == 0 && x.header["Ratelimit-Policy"] == nil {
+		n.window = max(f.window, n.wait) // a guess: it may be longer
 	}
-	r.notices = append(r.notices, n)
+	x.notices = append(x.notices, n)
 }
 
 // readList reads RateLimit or RateLimit-Policy: of the current draft (08 and later), which has
 // lists of named limits, and of the drafts 03 to 07, in which RateLimit is a dictionary.
-func (r *reading) readList(lines []string) {
+func (x *answer) readList(lines []string) {
 	for _, line := range lines {
 		var n *notice
-		for _, x := range items(line) {
-			if !x.isParameter {
-				n = r.noticeOf(x.key, x.value != "")
-				lessen(&n.limit, x.key) // 100;w=60 in the older drafts
+		for _, i := range items(line) {
+			if !i.isParameter {
+				n = x.noticeOf(i.key, i.value != "")
+				lessen(&n.limit, i.key) // 100;w=60 in the older drafts
 			}
-			switch x.key {
+			switch i.key {
 			case "q", "limit":
-				lessen(&n.limit, x.value)
+				lessen(&n.limit, i.value)
 			case "r", "remaining":
-				lessen(&n.remaining, x.value)
+				lessen(&n.remaining, i.value)
 			case "t", "reset":
-				n.wait = max(n.wait, r.until(x.value, time.Second))
+				n.wait = max(n.wait, x.until(i.value, time.Second))
 			case "w":
-				n.window = seconds(number(x.value))
+				n.window = seconds(number(i.value))
 			case "qu":
-				n.unit = unitOf(x.value)
+				n.unit = unitOf(i.value)
 			}
 		}
 	}
 }
 
 // noticeOf returns the notice with a name. The pairs of a dictionary are about the first limit.
-func (r *reading) noticeOf(name string, isPair bool) *notice {
-	for i := range r.notices {
-		if n := &r.notices[i]; isPair || n.name == name {
+func (x *answer) noticeOf(name string, isPair bool) *notice {
+	for _, n := range x.notices {
+		if isPair || n.name == name {
 			return n
 		}
 	}
-	n := notice{name: name, unit: unitOf(name), limit: unknown, remaining: unknown, wait: unknown}
-	r.notices = append(r.notices, n)
-	return &r.notices[len(r.notices)-1]
+	n := &notice{name: name, unit: unitOf(name), limit: unknown, remaining: unknown, wait: unknown}
+	if len(x.notices) < mostNotices {
+		x.notices = append(x.notices, n)
+	}
+	return n
 }
 
 // unitOf returns what a limit counts, by its unit or else its name.
@@ -223,10 +200,19 @@ func items(line string) (all []item) {
 	return all
 }
 
+// longest returns the longest time in the lines of a field: see until.
+func (x *answer) longest(field string, unit time.Duration) time.Duration {
+	var d time.Duration = unknown
+	for _, line := range x.header[field] {
+		d = max(d, x.until(line, unit))
+	}
+	return d
+}
+
 // until returns the time from the response until what a text says, or unknown. The text is a number,
 // which is a time or an instant, a duration such as 6m0s, or a date. Of several with commas, the
 // longest one counts.
-func (r *reading) until(text string, unit time.Duration) time.Duration {
+func (x *answer) until(text string, unit time.Duration) time.Duration {
 	text = strings.TrimSpace(text)
 	if n := number(text); n >= 1e9 { // an instant since 1970: a time would be 31 years or more
 		for range 3 { // from seconds to nanoseconds
@@ -234,7 +220,7 @@ func (r *reading) until(text string, unit time.Duration) time.Duration {
 				n /= 1000
 			}
 		}
-		return seconds(n - r.now())
+		return seconds(n - x.now())
 	} else if n != unknown {
 		return seconds(n * unit.Seconds())
 	}
@@ -246,28 +232,28 @@ func (r *reading) until(text string, unit time.Duration) time.Duration {
 		t, err = time.Parse(time.RFC3339, text)
 	}
 	if err == nil {
-		return seconds(unixSeconds(t) - r.now())
+		return seconds(unixSeconds(t) - x.now())
 	}
-	var longest time.Duration = unknown
+	var d time.Duration = unknown
 	if strings.Contains(text, ",") {
 		for one := range strings.SplitSeq(text, ",") {
-			longest = max(longest, r.until(one, unit))
+			d = max(d, x.until(one, unit))
 		}
 	}
-	return longest
+	return d
 }
 
 // now returns the clock of the server, so that it need not agree with ours. Without a Date it is
 // ours.
-func (r *reading) now() float64 {
-	if r.sent == 0 {
-		t, err := http.ParseTime(r.h.Get("Date"))
+func (x *answer) now() float64 {
+	if x.sent == 0 {
+		t, err := http.ParseTime(x.header.Get("Date"))
 		if err != nil {
 			t = time.Now()
 		}
-		r.sent = unixSeconds(t)
+		x.sent = unixSeconds(t)
 	}
-	return r.sent
+	return x.sent
 }
 
 func unixSeconds(t time.Time) float64 { return float64(t.Unix()) + float64(t.Nanosecond())/1e9 }

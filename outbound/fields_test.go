@@ -109,7 +109,7 @@ Retry-After: Wed, 25 Feb 2026 06:23:20 GMT`, "refused for 10m0s"},
 RateLimit-Policy: 100;w=900
 RateLimit-Limit: 100
 RateLimit-Remaining: 99
-RateLimit-Reset: 897`, "any ? of 100 in 15m0s; any 99 of 100 in 14m57s, reset in 14m57s"},
+RateLimit-Reset: 897`, "any ? of 100 in 15m0s; any 99 of 100, reset in 14m57s"},
 	{"express-rate-limit, draft 7", "200", `
 RateLimit-Policy: 100;w=900
 RateLimit: limit=100, remaining=0, reset=12`, "any 0 of 100 in 15m0s, reset in 12s"},

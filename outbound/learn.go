@@ -88,17 +88,14 @@ func (k *key) hear(said tb.Limit, now time.Time) tb.Limit {
 }
 
 // limitOf returns the limit of a unit that a response says, or unlimited, and what is left of it. Of
-// several it is the one with the shortest window. A window that is said comes before a guess, as it
-// does among the notices.
+// several it is the one with the shortest window.
 func (x *answer) limitOf(unit Unit) (limit tb.Limit, left float64) {
 	limit, left = unlimited, unknown
-	isGuess := false
 	for _, n := range x.notices {
 		tokens := int64(min(n.limit, tb.MaxCapacity, float64(n.window)))
-		isBetter := limit == unlimited || n.isGuess == isGuess && n.window < limit.Per
+		isBetter := limit == unlimited || n.window < limit.Per
 		if isBetter && tokens > 0 && (n.unit == unit || n.unit == anyUnit) {
-			limit = tb.Limit{Capacity: int(tokens), Tokens: tokens, Per: n.window}
-			left, isGuess = n.remaining, n.isGuess
+			limit, left = tb.Limit{Capacity: int(tokens), Tokens: tokens, Per: n.window}, n.remaining
 		}
 	}
 	return limit, left

@@ -20,10 +20,11 @@ func (a *attempt) obey(response *http.Response) bool {
 	var none, pauses [anyUnit + 1]time.Duration // by unit
 	for _, n := range x.notices {
 		if n.remaining == 0 || n.remaining == unknown && x.isRefusal {
-			if x.retry != unknown {
-				n.wait = x.retry
+			wait := x.retry
+			if wait == unknown {
+				wait = n.wait
 			}
-			pauses[n.unit] = max(pauses[n.unit], min(n.wait, a.t.maxPause))
+			pauses[n.unit] = max(pauses[n.unit], min(wait, a.t.maxPause))
 		}
 	}
 	if pauses == none {

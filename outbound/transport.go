@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -19,7 +20,6 @@ type Transport struct {
 	limits   []*rule
 	isShared bool // other processes may take from the buckets
 	learns   bool // a rule has no limit
-	edits    bool // a rule has a cost, which may replace the body of the request
 	entered  atomic.Uint64
 	sent     atomic.Uint64
 	failures atomic.Uint64
@@ -55,7 +55,6 @@ func New(base http.RoundTripper, opts ...Option) *Transport {
 		}
 		t.limits = append(t.limits, r)
 		t.learns = t.learns || r.learns
-		t.edits = t.edits || r.Cost != nil
 	}
 	return t
 }
@@ -92,17 +91,14 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
+var idempotent = []string{"", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace,
+	http.MethodPut, http.MethodDelete}
+
 // canRepeat reports whether a request may be sent twice.
 func canRepeat(r *http.Request) bool {
-	if r.Body != nil && r.Body != http.NoBody && r.GetBody == nil {
-		return false
-	}
-	switch r.Method {
-	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut,
-		http.MethodDelete:
-		return true
-	}
-	return r.Header["Idempotency-Key"] != nil || r.Header["X-Idempotency-Key"] != nil
+	canReplay := r.Body == nil || r.Body == http.NoBody || r.GetBody != nil
+	return canReplay && (slices.Contains(idempotent, r.Method) ||
+		r.Header["Idempotency-Key"] != nil || r.Header["X-Idempotency-Key"] != nil)
 }
 
 // again prepares the request for another attempt, after one that was refused.
