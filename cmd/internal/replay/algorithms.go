@@ -21,6 +21,7 @@ type algorithmMode struct {
 	*limitMode
 	burst, window uint64
 	outcomes      []AlgorithmOutcome
+	contests      map[*client]*contest
 }
 
 // contest has what decides the requests of a client: an element for each algorithm.
@@ -30,7 +31,7 @@ type contest struct {
 }
 
 func newAlgorithmMode(o *Options) (*algorithmMode, error) {
-	m := &algorithmMode{burst: uint64(o.Burst)}
+	m := &algorithmMode{burst: uint64(o.Burst), contests: make(map[*client]*contest)}
 	var err error
 	if m.limitMode, err = newLimitMode(o); err != nil {
 		return nil, err
@@ -56,13 +57,13 @@ func (m *algorithmMode) decide(p pending) (granted bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	c := p.client.contest
+	c := m.contests[p.client]
 	if c == nil {
 		c = &contest{refused: make([]bool, len(m.outcomes))}
 		for _, o := range m.outcomes {
 			c.takes = append(c.takes, algorithm.New[o.Algorithm](m.burst, m.window))
 		}
-		p.client.contest = c
+		m.contests[p.client] = c
 	}
 	for i, take := range c.takes {
 		if take(uint64(p.time), cost) {

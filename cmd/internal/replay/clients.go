@@ -3,7 +3,6 @@ package replay
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -12,20 +11,56 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// client is a key of a log with its requests, and what the limit does to them.
+// client is a key of a log with its requests, and what the limit does to them. A log may have a
+// million, so its size counts.
 type client struct {
-	suggest.Client
-	key     string
-	peak    peak
-	refused uint64 // requests
-	lacking uint64 // what the client needs above the burst of a suggested limit
-	habit   *habit // nil if no request was looked at
-	contest *contest
-	parts   *[maxPaths]*suggest.Client // of the requests to chosen paths; nil if there are none
+	key      string
+	requests uint64
+	refused  uint64 // requests, or if they are not counted what it needs above the burst
+	habit    *habit // nil if no request was looked at
+	peak     peak
+	path     uint32 // the hash of the first one
+	number   uint32 // from 0 on
+	several  bool   // whether there is another path
 }
 
-// isHit reports whether the limit ever refuses the client.
-func (c *client) isHit() bool { return c.refused > 0 || c.lacking > 0 }
+// visit counts a request for a path, by its hash, in a second since 1970.
+func (c *client) visit(path uint32, second int64) {
+	if c.requests == 0 {
+		c.path = path
+	}
+	c.several = c.several || path != c.path
+	c.requests++
+	c.peak.add(second)
+}
+
+// kind returns what kind of client it is.
+func (c *client) kind() suggest.Kind {
+	switch {
+	case c.several:
+		return suggest.SeveralPaths
+	case c.requests > 1:
+		return suggest.OnePath
+	}
+	return suggest.OneRequest
+}
+
+// peak finds the most requests in one second of the log. Requests come in the order of their times.
+type peak struct {
+	most, n uint32
+	second  uint32 // the latest, since 1970, modulo 2³²
+}
+
+// add counts a request in a second since 1970, and reports whether the second has the most so far.
+func (p *peak) add(second int64) bool {
+	if s := uint32(second); s != p.second {
+		p.second, p.n = s, 0
+	}
+	p.n++
+	higher := p.n > p.most
+	p.most = max(p.most, p.n)
+	return higher
+}
 
 // leastClients is how many clients of a log have counts at least, whatever bounds the limiter. They
 // take about 25 MB.
@@ -44,7 +79,7 @@ func newClients(bound int) clients { return clients{byKey: make(map[string]*clie
 func (cs *clients) of(key []byte) *client {
 	c := cs.byKey[string(key)] // does not allocate
 	if c == nil {
-		c = &client{key: string(key)}
+		c = &client{key: string(key), number: uint32(len(cs.byKey))}
 		if len(cs.byKey) == cs.bound {
 			cs.more = true
 			return c
@@ -54,25 +89,41 @@ func (cs *clients) of(key []byte) *client {
 	return c
 }
 
-// fill fills in whom a limit with a burst refuses, and returns how many clients.
-func (cs *clients) fill(rep *Report, burst uint64, cost Cost) (refused uint64) {
+// fill fills in whom the limit of a report refuses.
+func (cs *clients) fill(rep *Report, cost Cost) {
+	rep.Kinds = kindsOf(cs.byKey, rep.Limit, cost)
+	var top []*client // in their order
 	for _, c := range cs.byKey {
-		if c.isHit() {
-			refused++
+		if c.refused > 0 {
+			rep.Limit.KeysRefused++
+		}
+		i, _ := slices.BinarySearchFunc(top, c, func(a, b *client) int {
+			return cmp.Or(cmp.Compare(b.refused, a.refused), cmp.Compare(b.requests, a.requests),
+				cmp.Compare(a.key, b.key))
+		})
+		if i < topKeys {
+			top = slices.Insert(top[:min(len(top), topKeys-1)], i, c)
 		}
 	}
-	rep.Kinds = kindsOf(cs.byKey, burst, cost)
-	top := slices.SortedFunc(maps.Values(cs.byKey), func(a, b *client) int {
-		return cmp.Or(cmp.Compare(b.refused, a.refused), cmp.Compare(b.lacking, a.lacking),
-			cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.key, b.key))
-	})
-	for _, c := range top[:min(len(top), topKeys)] {
-		rep.Top = append(rep.Top, TopKey{
-			Key: compositekey.Parts(c.key), Requests: c.Requests, Refused: c.refused,
+	for _, c := range top {
+		k := TopKey{
+			Key: compositekey.Parts(c.key), Requests: c.requests, Refused: c.refused,
 			Peak: c.peak.most, Habit: c.habit.String(),
-		})
+		}
+		if rep.Limit.Uncounted {
+			k.Refused = 0
+		}
+		rep.Top = append(rep.Top, k)
 	}
-	return refused
+}
+
+// kinds returns the kinds of the clients, by their numbers.
+func (cs *clients) kinds() []suggest.Kind {
+	kinds := make([]suggest.Kind, len(cs.byKey))
+	for _, c := range cs.byKey {
+		kinds[c.number] = c.kind()
+	}
+	return kinds
 }
 
 // check returns the cost of a request in whole tokens, or an error if the cost is not whole or

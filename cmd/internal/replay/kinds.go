@@ -21,19 +21,28 @@ type Kind struct {
 	RequestsRefused uint64 `json:"requests_refused"`
 }
 
-// kindsOf returns the kinds of clients that there are, and whom of them a limit with a burst
-// refuses.
-func kindsOf(clients map[string]*client, burst uint64, cost Cost) (kinds []Kind) {
+// kindsOf returns the kinds of clients that there are, and whom of them a limit refuses.
+func kindsOf(clients map[string]*client, l *Limit, cost Cost) (kinds []Kind) {
 	many := uint64(math.MaxUint64) // more requests than the limit grants at once
 	if cost.constant > 0 {
-		many = uint64(float64(burst) / cost.constant)
+		many = uint64(float64(l.Burst) / cost.constant)
 	}
 	all := [suggest.Kinds + 1]Kind{{Kind: "several paths"}, {Kind: "one path"}, {Kind: "one request"},
 		{Kind: fmt.Sprintf("more than %s %s", grouped(many), plural(many, "request", "requests"))}}
+	count := func(k *Kind, c *client) {
+		k.Clients++
+		k.Requests += c.requests
+		if c.refused > 0 {
+			k.ClientsRefused++
+		}
+		if !l.Uncounted {
+			k.RequestsRefused += c.refused
+		}
+	}
 	for _, c := range clients {
-		all[c.Kind()].count(c)
-		if c.Requests > many {
-			all[suggest.Kinds].count(c)
+		count(&all[c.kind()], c)
+		if c.requests > many {
+			count(&all[suggest.Kinds], c)
 		}
 	}
 	var counts [suggest.Kinds]uint64
@@ -49,13 +58,4 @@ func kindsOf(clients map[string]*client, burst uint64, cost Cost) (kinds []Kind)
 		}
 	}
 	return kinds
-}
-
-func (k *Kind) count(c *client) {
-	k.Clients++
-	k.Requests += c.Requests
-	k.RequestsRefused += c.refused
-	if c.isHit() {
-		k.ClientsRefused++
-	}
 }

@@ -51,7 +51,6 @@ func (m *limitMode) fill(rep *Report) {
 			" later are in no count of %s. Take a greater --max-keys.", grouped(m.clients.bound),
 			rep.keyWord(2), rep.keyWord(2)))
 	}
-	l := m.outcome
-	l.KeysRefused = m.clients.fill(rep, l.Burst, m.cost)
-	rep.Limit, rep.EvictedInDebt = &l, m.limiter.Stats().EvictedInDebt
+	rep.Limit, rep.EvictedInDebt = &m.outcome, m.limiter.Stats().EvictedInDebt
+	m.clients.fill(rep, m.cost)
 }

@@ -32,8 +32,7 @@ type pathGroups struct {
 
 type pathGroup struct {
 	path      string
-	requests  uint64
-	index     int                // among the chosen ones
+	requests  uint64             // until the groups are chosen
 	collector *suggest.Collector // nil if the group is not chosen
 	found     *suggest.Result    // of the collector at the end
 }
@@ -89,9 +88,9 @@ func (p *pathGroups) choose() {
 	})
 	clear(p.byPath)
 	p.chosen = []*pathGroup{}
-	for i, g := range most[:min(len(most), maxPaths)] {
+	for _, g := range most[:min(len(most), maxPaths)] {
 		if float64(g.requests) >= leastOfPath*float64(p.all) {
-			g.index, g.collector, g.requests = i, p.collect(), 0
+			g.collector = p.collect()
 			p.byPath[g.path] = g
 			p.chosen = append(p.chosen, g)
 		}
@@ -103,37 +102,15 @@ func (p *pathGroups) add(at pending, cost uint64) {
 	if p.chosen == nil {
 		p.choose()
 	}
-	g, c := at.group, at.client
-	if g == nil || g.collector == nil {
-		return
+	if g := at.group; g != nil && g.collector != nil {
+		g.collector.Add(at.client.number, at.time, cost)
 	}
-	if c.parts == nil {
-		c.parts = new([maxPaths]*suggest.Client)
-	}
-	if c.parts[g.index] == nil {
-		c.parts[g.index] = new(suggest.Client)
-	}
-	g.requests++
-	g.collector.Add(c.parts[g.index], at.time, cost)
 }
 
-// part returns the part of a client that asks for the paths of a group, or nil.
-func (g *pathGroup) part(c *client) *suggest.Client {
-	if c.parts == nil {
-		return nil
-	}
-	return c.parts[g.index]
-}
-
-// end returns the groups of a whole log and its clients, in the order of their paths.
-func (p *pathGroups) end(clients map[string]*client, whole *suggest.Collector) []*pathGroup {
+// end returns the groups of a whole log with clients of some kinds, in the order of their paths.
+func (p *pathGroups) end(kinds []suggest.Kind) []*pathGroup {
 	for _, g := range p.chosen {
-		for _, c := range clients {
-			if part := g.part(c); part != nil {
-				part.Visits = c.Visits
-			}
-		}
-		g.found = g.collector.Result(whole)
+		g.found = g.collector.Result(kinds)
 	}
 	slices.SortFunc(p.chosen, func(a, b *pathGroup) int { return cmp.Compare(a.path, b.path) })
 	return p.chosen
@@ -159,7 +136,7 @@ type PathLimit struct {
 // one of all requests, if there is one. Each limit gets the same share, which becomes smaller until
 // that is so.
 func (s *Suggestion) findByPath(
-	o *Options, clients map[string]*client, groups []*pathGroup, span time.Duration,
+	o *Options, clients int, groups []*pathGroup, span time.Duration,
 ) (all *Limit) {
 	found := s.found
 	share := o.Suggest.fraction
@@ -175,9 +152,11 @@ func (s *Suggestion) findByPath(
 		for _, g := range groups {
 			bursts := burstsFor(o, g.found, share)
 			if l := leastLimit(bursts, o.leastBurst(), span); l != nil {
-				l.KeysRefused, l.Uncounted = g.found.Refused(l.index, l.Burst), true
+				var of uint64
+				of, l.KeysRefused = g.found.Clients(l.index, l.Burst)
+				l.Uncounted = true
 				s.Paths = append(s.Paths, PathLimit{
-					Path: g.path, Requests: g.requests, Clients: g.found.Clients(), Limit: l,
+					Path: g.path, Requests: g.found.Requests(), Clients: of, Limit: l,
 					Stricter: 2*l.perMinute() <= all.perMinute(), group: g,
 				})
 			}
@@ -194,15 +173,14 @@ func (s *Suggestion) findByPath(
 // together returns how many clients that matter are ever refused by any limit of the policy. A
 // client is refused first by a limit that would refuse it alone, so these are the clients that a
 // limit refuses by itself.
-func (s *Suggestion) together(all *Limit, clients map[string]*client) (n uint64) {
-	for _, c := range clients {
-		refused := s.found.Need(&c.Client, all.index) > all.Burst
+func (s *Suggestion) together(all *Limit, clients int) (n uint64) {
+	for client := range uint32(clients) {
+		refused := s.found.Need(client, all.index) > all.Burst
 		for _, p := range s.Paths {
-			if part := p.group.part(c); part != nil && p.Stricter {
-				refused = refused || p.group.found.Need(part, p.Limit.index) > p.Limit.Burst
-			}
+			refused = refused ||
+				p.Stricter && p.group.found.Need(client, p.Limit.index) > p.Limit.Burst
 		}
-		if refused && s.found.Matters(&c.Client) {
+		if refused && s.found.Matters(client) {
 			n++
 		}
 	}

@@ -76,9 +76,9 @@ func (c *Clients) fill(all uint64, clients *clients, part int, seen *forwarded) 
 	for key, cl := range clients.byKey {
 		address := compositekey.Parts(key)[part]
 		if a, ok := networkOf(address); ok && isPrivate(a.Addr()) {
-			private[address] += cl.Requests
+			private[address] += cl.requests
 		} else if address != "" {
-			public[address] += cl.Requests
+			public[address] += cl.requests
 		}
 		if cl.habit.isMany() {
 			several[address] = true

@@ -27,9 +27,6 @@ func Run(ctx context.Context, o Options, inputs []Input) (*Report, error) {
 		rep.Files, rep.NoAnswer = r.report.Files, r.report.NoAnswer
 		return rep, errors.Join(errs...)
 	}
-	if r.load.most > 0 {
-		r.report.Busiest = &Busiest{time.Unix(r.load.at, 0).UTC(), r.load.most}
-	}
 	m.fill(r.report)
 	return r.report, errors.Join(errs...)
 }
@@ -95,10 +92,11 @@ func (r *replayer) pass(n int) error {
 			return err
 		}
 		second := p.time / int64(time.Second)
-		r.load.add(second)
+		if r.load.add(second) {
+			r.report.Busiest = &Busiest{time.Unix(second, 0).UTC(), r.load.most}
+		}
 		if p.client != nil {
-			p.client.Visit(p.path)
-			p.client.peak.add(second)
+			p.client.visit(p.path, second)
 		}
 		r.report.timeline.add(second, granted)
 		return nil

@@ -96,12 +96,13 @@ func (m *suggestionMode) decide(p pending) (granted bool, err error) {
 	if m.paths != nil {
 		m.paths.add(p, cost)
 	}
-	m.collector.Add(&p.client.Client, p.time, cost)
+	m.collector.Add(p.client.number, p.time, cost)
 	return true, nil
 }
 
 func (m *suggestionMode) fill(rep *Report) {
-	found := m.collector.Result(m.collector)
+	kinds := m.clients.kinds()
+	found := m.collector.Result(kinds)
 	s := &Suggestion{
 		Share: m.o.Suggest.fraction, Rates: []RateBurst{}, Paths: []PathLimit{}, found: found,
 	}
@@ -123,7 +124,7 @@ func (m *suggestionMode) fill(rep *Report) {
 			" better some days, because a limit holds for clients that come back.", spanText(rep))
 		return
 	case m.paths != nil:
-		rep.Limit = s.findByPath(m.o, m.clients.byKey, m.paths.end(m.clients.byKey, m.collector), span)
+		rep.Limit = s.findByPath(m.o, len(kinds), m.paths.end(kinds), span)
 	default:
 		s.Rates = burstsFor(m.o, found, s.Share)
 		rep.Limit = leastLimit(s.Rates, m.o.leastBurst(), span)
@@ -133,18 +134,23 @@ func (m *suggestionMode) fill(rep *Report) {
 		rep.NoAnswer = s.whyNone(rep)
 		return
 	}
+	l.Uncounted = !found.Timed()
 	for _, c := range m.clients.byKey {
-		found.EachRefused(&c.Client, l.index, l.Burst, func(int64) { c.refused++ })
-		l.Refused += c.refused
-		need := found.Need(&c.Client, l.index)
-		if c.lacking = need - min(need, l.Burst); need > 2*l.Burst {
+		need := found.Need(c.number, l.index)
+		if need > 2*l.Burst {
 			s.TwiceTheBurst++
 		}
+		if l.Uncounted {
+			c.refused = need - min(need, l.Burst)
+			continue
+		}
+		c.refused = found.Refused(c.number, l.index, l.Burst)
+		l.Refused += c.refused
 	}
-	if l.Uncounted = !found.Timed(); !l.Uncounted {
+	if !l.Uncounted {
 		l.Granted = rep.Requests - l.Refused
 	}
-	l.KeysRefused = m.clients.fill(rep, l.Burst, m.cost)
+	m.clients.fill(rep, m.cost)
 	if trial, ok := found.Try(l.index, s.Share, m.o.leastBurst()); ok {
 		s.Trial = &trial
 		if n := float64(trial.Refused); n > 1 && n > 2*s.Share*float64(trial.Clients) {

@@ -7,19 +7,28 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Collector finds what each client of a log needs at each of several rates. The requests come in
-// the order of their times. It is not safe for concurrent use.
+// Collector finds what each client of a log needs at each of several rates. The clients have the
+// numbers from 0 on. The requests come in the order of their times. It is not safe for concurrent
+// use.
 type Collector struct {
 	clocks   []clock
-	slowest  float64 // pace of all clocks
-	clients  []*Client
+	slowest  float64   // pace of all clocks
+	states   []state   // by client
+	rows     [][]curve // of clients whose buckets differ: a curve for each rate
 	requests uint64
 
-	timed bool   // whether clients keep the times of their requests: not if costs vary
 	cost  uint64 // of each request in tokens, if costs are fixed
+	timed bool   // whether times are kept: not if costs vary
+	kept  []*kept
 
 	start, now int64     // the times of the first request and of this one, in ns since 1970
-	shown      []reading // of each clock at now; empty before the first request
+	shown      []reading // of each clock at now; nil before the first request
+}
+
+// state is what the requests of a client need so far. Its zero value has no request.
+type state struct {
+	latest int64 // the time of the latest request, in ns since 1970
+	alike  curve // of all rates, as long as their buckets lack the same
 }
 
 // New returns an empty Collector. The capacities of the rates are not used. cost is the cost of
@@ -33,73 +42,81 @@ func New(rates []tb.Limit, cost uint64) *Collector {
 	return c
 }
 
-// Client is what the requests of a client need. Its zero value has no request. Visits is what the
-// client asks for, in the whole log; the caller fills it in.
-type Client struct {
-	Visits
-
-	latest int64   // the time of the latest request, in ns since 1970
-	times  []int64 // of all requests, if they are kept
-	alike  curve   // of all rates, as long as their buckets lack the same
-	curves []curve // of each rate, from then on
-}
-
 // Add adds a request of a client at a time, in ns since 1970. The cost is in tokens, above 0.
-func (c *Collector) Add(cl *Client, t int64, cost uint64) {
+func (c *Collector) Add(client uint32, t int64, cost uint64) {
 	c.read(t)
 	cost = min(cost, None)
 	c.requests++
 	if c.timed {
-		c.keepTime(cl, t)
+		c.keepTime(client, t)
 	}
+	if n := int(client) + 1 - len(c.states); n > 0 {
+		c.states = append(c.states, make([]state, n)...)
+	}
+	s := &c.states[client]
 	switch {
-	case cl.alike.need == 0:
-		c.clients = append(c.clients, cl)
-	case t == cl.latest:
-	case cl.curves != nil:
-		c.supply(cl)
-	case float64(t-cl.latest)*c.slowest > float64(int64(cl.alike.deficit)): // all are full
-		cl.alike.deficit = 0
+	case s.alike.need == 0 || t == s.latest:
+	case s.alike.row > 0:
+		c.supply(s)
+	case float64(t-s.latest)*c.slowest > float64(int64(s.alike.deficit)): // all are full
+		s.alike.deficit = 0
 	default:
-		cl.curves = slices.Repeat([]curve{cl.alike}, len(c.clocks))
-		c.supply(cl)
+		c.rows = append(c.rows, slices.Repeat([]curve{s.alike}, len(c.clocks)))
+		s.alike.row = uint32(len(c.rows))
+		c.supply(s)
 	}
-	cl.latest = t
-	if cl.curves == nil && cl.alike.add(cost) {
-		cl.alike.raise(0) // whole tokens, which no unit is too coarse for
+	s.latest = t
+	if s.alike.row == 0 {
+		if s.alike.add(cost) {
+			s.alike.raise(0) // whole tokens, which no unit is too coarse for
+		}
+		return
 	}
-	for i := range cl.curves {
-		if cl.curves[i].add(cost) {
-			cl.curves[i].raise(c.shown[i].units)
+	row := c.rows[s.alike.row-1]
+	for i := range row {
+		if row[i].add(cost) {
+			row[i].raise(c.shown[i].units)
 		}
 	}
 }
 
 // supply supplies the buckets of a client with what is due since its latest request.
-func (c *Collector) supply(cl *Client) {
-	elapsed := float64(c.now - cl.latest)
-	for i := range cl.curves {
-		cv, clock := &cl.curves[i], &c.clocks[i]
+func (c *Collector) supply(s *state) {
+	elapsed := float64(c.now - s.latest)
+	row := c.rows[s.alike.row-1]
+	for i := range row {
+		cv, clock := &row[i], &c.clocks[i]
 		if elapsed*clock.pace > float64(int64(cv.deficit)) { // nearly always at high rates
 			cv.deficit = 0
 		} else {
-			cv.deficit -= min(cv.deficit, c.shown[i].since(clock.at(cl.latest-c.start), 1))
+			cv.deficit -= min(cv.deficit, c.shown[i].since(clock.at(s.latest-c.start), 1))
 		}
 	}
 }
 
-// maxTimes is how many times are kept at most, which takes about 50 MB. Refusals counts no requests
-// of a longer log.
+// maxTimes is how many times are kept at most, which takes about 50 MB, and as much again to sort
+// them by client. No refused requests are counted in a longer log.
 const maxTimes = 1 << 22
 
+// kept has the times and the clients of some requests. A slice of all would be copied as it grows.
+type kept struct {
+	n       int
+	times   [1 << 12]int64
+	clients [1 << 12]uint32
+}
+
 // keepTime keeps the time of a request, or drops all times if there are too many.
-func (c *Collector) keepTime(cl *Client, t int64) {
-	if cl.times = append(cl.times, t); c.requests > maxTimes {
-		c.timed = false
-		for _, cl := range c.clients {
-			cl.times = nil
-		}
+func (c *Collector) keepTime(client uint32, t int64) {
+	if c.requests > maxTimes {
+		c.kept, c.timed = nil, false
+		return
 	}
+	if n := len(c.kept); n == 0 || c.kept[n-1].n == len(kept{}.times) {
+		c.kept = append(c.kept, new(kept))
+	}
+	k := c.kept[len(c.kept)-1]
+	k.times[k.n], k.clients[k.n] = t, client
+	k.n++
 }
 
 // read reads the clocks at the time of a request.
@@ -122,8 +139,10 @@ type curve struct {
 	// deficit is what the bucket lacks after the latest request, in the finest units. Nothing was
 	// refused.
 	deficit uint64
-	// need is the least capacity that has room for all deficits so far.
+	// need is the least capacity that has room for all deficits so far. It is 0 before a request.
 	need uint32
+	// row is the number of the row that has taken the place of the curve of all rates, or 0.
+	row uint32
 }
 
 // add takes a cost in tokens from the bucket. It reports whether the need must be raised.

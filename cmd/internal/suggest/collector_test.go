@@ -28,8 +28,9 @@ func TestClientsByHand(t *testing.T) {
 	log := append(seconds("a", true, 0, 0, 0, 2, 2, 2, 2, 90), seconds("b", true, 95, 97)...)
 	r := collect(1, log, oneASecond)
 	a := r.byKey["a"]
-	if r.Refused(0, 1) != 1 || r.Requests() != 10 || r.Need(a, 0) != 5 || r.Need(new(Client), 0) != 0 {
-		t.Errorf("%d clients refused, a needs %d; want 1, and 5", r.Refused(0, 1), r.Need(a, 0))
+	if all, refused := r.Clients(0, 1); all != 2 || refused != 1 || r.Requests() != 10 ||
+		r.Need(a, 0) != 5 || r.Need(7, 0) != 0 {
+		t.Errorf("%d of %d clients refused, a needs %d; want 1 of 2, and 5", refused, all, r.Need(a, 0))
 	}
 	if got := forClients(r, 0, 0, 0.49, 0.5, 1); fmt.Sprint(got) != "[5 5 1 1]" {
 		t.Errorf("bursts %v, want 5 5 1 1", got)
@@ -38,10 +39,8 @@ func TestClientsByHand(t *testing.T) {
 	if _, got := r.Refusals(0, []uint64{3, 4, 5}); fmt.Sprint(got) != "[2 1 0]" {
 		t.Errorf("%v requests refused, want 2, 1 and 0", got)
 	}
-	var got []int64
-	r.EachRefused(a, 0, 3, func(t int64) { got = append(got, (t-1e18)/1e9) })
-	if fmt.Sprint(got) != "[2 2]" {
-		t.Errorf("refused at %v, want 2 and 2", got)
+	if a, b := r.Refused(a, 0, 3), r.Refused(r.byKey["b"], 0, 3); a != 2 || b != 0 {
+		t.Errorf("%d requests of a and %d of b are refused, want 2 and 0", a, b)
 	}
 }
 
@@ -87,15 +86,15 @@ func TestOneHalfIsTriedOnTheOther(t *testing.T) {
 		share := []float64{0, 0.1, 0.5}[seed%3]
 		got, ok := r.Try(0, share, 3)
 		first := collect(2, log[:n], limit)
-		for _, cl := range first.clients {
-			cl.several = true
+		for i := range first.kinds {
+			first.kinds[i] = SeveralPaths
 		}
 		burst := max(3, first.ForClients(0, share))
 		start := request{"the clock starts", log[0].time, 1, 0}
 		refused := refusals(t, withCapacity(limit, burst), append([]request{start}, log[n:]...))
 		second := collect(2, log[n:], limit)
-		if want := (Trial{burst, uint64(len(refused)), uint64(len(second.clients))}); n > 1 && r.Matter() ==
-			uint64(len(r.clients)) && (got != want || !ok) {
+		if want := (Trial{burst, uint64(len(refused)), uint64(len(second.byKey))}); n > 1 && r.Matter() ==
+			uint64(len(r.byKey)) && (got != want || !ok) {
 			t.Fatalf("seed %d: %+v, %v; want %+v", seed, got, ok, want)
 		}
 	}

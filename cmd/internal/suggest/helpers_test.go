@@ -58,20 +58,28 @@ func withCapacity(l tb.Limit, capacity uint64) tb.Limit {
 // collected is a result and its clients by key.
 type collected struct {
 	*Result
-	byKey map[string]*Client
+	byKey map[string]uint32
 }
 
 // collect returns the result for some rates.
 func collect(cost uint64, log []request, rates ...tb.Limit) collected {
-	c, byKey := New(rates, cost), make(map[string]*Client)
+	c, byKey, paths := New(rates, cost), make(map[string]uint32), make(map[string]uint32)
+	var kinds []Kind
 	for _, r := range log {
-		if byKey[r.key] == nil {
-			byKey[r.key] = new(Client)
+		client, known := byKey[r.key]
+		switch {
+		case !known:
+			client = uint32(len(kinds))
+			kinds = append(kinds, OneRequest)
+			byKey[r.key], paths[r.key] = client, r.path
+		case r.path != paths[r.key]:
+			kinds[client] = SeveralPaths
+		case kinds[client] == OneRequest:
+			kinds[client] = OnePath
 		}
-		byKey[r.key].Visit(r.path)
-		c.Add(byKey[r.key], r.time, r.cost)
+		c.Add(client, r.time, r.cost)
 	}
-	return collected{c.Result(c), byKey}
+	return collected{c.Result(kinds), byKey}
 }
 
 // forClients returns the bursts at a rate for several shares of the clients.

@@ -1,32 +1,5 @@
 package suggest
 
-// Visits is what a client asks for.
-type Visits struct {
-	Requests uint64
-	first    uint32 // the hash of its first path
-	several  bool   // whether another path follows
-}
-
-// Visit adds a request for a path, by its hash.
-func (v *Visits) Visit(path uint32) {
-	if v.Requests == 0 {
-		v.first = path
-	}
-	v.several = v.several || path != v.first
-	v.Requests++
-}
-
-// Kind is what kind of client the visits are of.
-func (v *Visits) Kind() Kind {
-	switch {
-	case v.several:
-		return SeveralPaths
-	case v.Requests > 1:
-		return OnePath
-	}
-	return OneRequest
-}
-
 // Kind is a kind of client.
 type Kind uint8
 

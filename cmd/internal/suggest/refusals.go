@@ -4,7 +4,7 @@ import "slices"
 
 // Refusals returns, for each burst, how many of the clients that matter are ever refused at a rate,
 // and how many requests of all clients are refused. The bursts are in ascending order. Both are
-// exact. requests is nil if the times of the requests were not kept, or if the costs are not fixed.
+// exact. requests is nil if the times of the requests were not kept.
 func (r *Result) Refusals(rate int, bursts []uint64) (clients, requests []uint64) {
 	byKind := r.needs(rate)
 	needs := slices.Concat(byKind[:]...)
@@ -17,24 +17,26 @@ func (r *Result) Refusals(rate int, bursts []uint64) (clients, requests []uint64
 		return clients, nil
 	}
 	requests = make([]uint64, len(bursts))
-	for _, cl := range r.clients {
+	for client := range r.all {
 		for i, burst := range bursts {
-			r.EachRefused(cl, rate, burst, func(int64) { requests[i]++ })
+			requests[i] += r.Refused(client, rate, burst)
 		}
 	}
 	return clients, requests
 }
 
-// EachRefused calls a function with the time of each request of a client that a burst refuses, in
-// ns since 1970. It calls none if the times of the requests were not kept.
-func (r *Result) EachRefused(cl *Client, rate int, burst uint64, refused func(time int64)) {
-	if r.timed && r.Need(cl, rate) > burst {
-		r.decide(cl.times, rate, burst, refused)
+// Refused returns how many requests of a client a burst refuses at a rate. It is 0 if the times of
+// the requests were not kept.
+func (r *Result) Refused(client uint32, rate int, burst uint64) uint64 {
+	if !r.timed || r.Need(client, rate) <= burst {
+		return 0
 	}
+	return r.decide(r.timesOf(client), rate, burst)
 }
 
-// decide decides requests at some times by a bucket that is full at the first one.
-func (r *Result) decide(times []int64, rate int, burst uint64, refused func(time int64)) {
+// decide returns how many requests at some times are refused by a bucket that is full at the first
+// one.
+func (r *Result) decide(times []int64, rate int, burst uint64) (refused uint64) {
 	coarse := coarseness(burst)
 	capacity, cost := burst*(finest/coarse), r.cost*(finest/coarse)
 	clock := &r.clocks[rate]
@@ -49,9 +51,10 @@ func (r *Result) decide(times []int64, rate int, burst uint64, refused func(time
 		if deficit+cost <= capacity {
 			deficit += cost
 		} else {
-			refused(t)
+			refused++
 		}
 	}
+	return refused
 }
 
 // Trial is a limit that is found in the first half of the time of a log and tried on the second
@@ -73,15 +76,14 @@ func (r *Result) Try(rate int, share float64, burst uint64) (t Trial, ok bool) {
 	}
 	middle := r.start + (r.now-r.start)/2
 	t.Burst = r.burstBefore(middle, rate, share, burst)
-	for _, cl := range r.clients {
-		if cl.latest < middle || !r.Matters(cl) {
+	for client := range r.all {
+		if r.states[client].latest < middle || !r.Matters(client) {
 			continue
 		}
-		if t.Clients++; r.Need(cl, rate) > t.Burst {
-			refused := false
-			n, _ := slices.BinarySearch(cl.times, middle)
-			r.decide(cl.times[n:], rate, t.Burst, func(int64) { refused = true })
-			if refused {
+		if t.Clients++; r.Need(client, rate) > t.Burst {
+			times := r.timesOf(client)
+			n, _ := slices.BinarySearch(times, middle)
+			if r.decide(times[n:], rate, t.Burst) > 0 {
 				t.Refused++
 			}
 		}
@@ -93,16 +95,18 @@ func (r *Result) Try(rate int, share float64, burst uint64) (t Trial, ok bool) {
 // A client that never needs more than that need not be looked at again.
 func (r *Result) burstBefore(end int64, rate int, share float64, least uint64) uint64 {
 	needs := [Kinds][]uint64{}
-	for _, cl := range r.clients {
-		n, _ := slices.BinarySearch(cl.times, end)
-		if n == 0 || !r.Matters(cl) {
+	for client := range r.all {
+		times := r.timesOf(client)
+		n, _ := slices.BinarySearch(times, end)
+		if n == 0 || !r.Matters(client) {
 			continue
 		}
-		need := r.Need(cl, rate)
+		need := r.Need(client, rate)
 		if need > least {
-			need = r.needFor(cl.times[:n], rate)
+			need = r.needFor(times[:n], rate)
 		}
-		needs[cl.Kind()] = append(needs[cl.Kind()], need)
+		kind := r.kinds[client]
+		needs[kind] = append(needs[kind], need)
 	}
 	for _, of := range needs {
 		least = max(least, forShare(of, share))

@@ -69,12 +69,11 @@ func TestRefusalsByHand(t *testing.T) {
 // Beyond their bound no times are kept, and requests are not counted.
 func TestTimesAreBounded(t *testing.T) {
 	for _, more := range []int{0, 1} {
-		c, cl := New([]tb.Limit{oneASecond}, 1), new(Client)
+		c := New([]tb.Limit{oneASecond}, 1)
 		for range maxTimes + more {
-			cl.Visit(0)
-			c.Add(cl, 0, 1)
+			c.Add(0, 0, 1)
 		}
-		_, requests := c.Result(c).Refusals(0, []uint64{5})
+		_, requests := c.Result([]Kind{OnePath}).Refusals(0, []uint64{5})
 		if (requests == nil) != (more > 0) || more == 0 && requests[0] != maxTimes-5 {
 			t.Errorf("%d more requests: %v refused", more, requests)
 		}
