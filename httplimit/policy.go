@@ -34,22 +34,16 @@ type (
 	OnLimit = policy.OnLimit
 )
 
-// The values of Evaluation: see policy.Ladders.
+// The values of Evaluation, OnMissing and OnLimit: see package policy.
 const (
 	Ladders    = policy.Ladders
 	AllMatch   = policy.AllMatch
 	FirstMatch = policy.FirstMatch
-)
 
-// The values of OnMissing: see policy.Skip.
-const (
 	Skip   = policy.Skip
 	Reject = policy.Reject
 	Shared = policy.Shared
-)
 
-// The values of OnLimit: see policy.Refuse.
-const (
 	Refuse = policy.Refuse
 	Delay  = policy.Delay
 )

@@ -64,11 +64,10 @@ func (l *Limiter) Follow(ctx context.Context, f PolicyFile) {
 	})
 }
 
-func (l *Limiter) reloadFrom(c textfile.Content) (*Policy, error) {
-	if err := c.Err(); err != nil {
-		return nil, err
+func (l *Limiter) reloadFrom(c textfile.Content) (p *Policy, err error) {
+	if err = c.Err(); err == nil {
+		p, err = l.parse([]byte(c.Text))
 	}
-	p, err := l.parse([]byte(c.Text))
 	if err == nil {
 		err = l.SetPolicy(p)
 	}

@@ -50,11 +50,20 @@ func (c *call) refusal(o outcome) (binding *entry, status int, detail string) {
 	case refused:
 		return c.refuse()
 	case faulty:
-		return c.reject()
+		e := c.firstFault()
+		c.runHook(c.l.hooks.Refused, e, nil)
+		return e, http.StatusBadRequest, e.faultDetail()
 	case failed:
-		return c.fail()
+		if c.header != nil {
+			retry := strconv.FormatInt(c.retryAfter(failureRetry), 10)
+			c.header[fieldRetryAfter] = []string{retry}
+		}
+		return nil, http.StatusServiceUnavailable, "the rate limiter cannot decide"
 	}
-	return c.leave()
+	if errors.Is(c.r.Context().Err(), context.DeadlineExceeded) { // of the application
+		return nil, http.StatusServiceUnavailable, "The request has timed out before its tokens came."
+	}
+	return nil, statusClientGone, "The request has ended before its tokens came."
 }
 
 // refuse is refusal for a request for which a bucket has too few tokens. The binding rule is the
@@ -84,34 +93,12 @@ func (c *call) refuse() (binding *entry, status int, detail string) {
 	return binding, http.StatusTooManyRequests, detail
 }
 
-// reject is refusal for a request with a fault: a key is missing or repeated, or servers read its
-// path differently. The binding rule is the one with the fault.
-func (c *call) reject() (binding *entry, status int, detail string) {
-	e := c.firstFault()
-	c.runHook(c.l.hooks.Refused, e, nil)
-	detail = "Rule " + e.label + " needs " + e.faultyKey + "."
+func (e *entry) faultDetail() string {
 	switch e.fault {
 	case isRepeated:
-		detail = "Rule " + e.label + " needs " + e.faultyKey + " once. It is there more than once."
+		return "Rule " + e.label + " needs " + e.faultyKey + " once. It is there more than once."
 	case isUnclear:
-		detail = "Rule " + e.label + " needs a path that has one meaning."
+		return "Rule " + e.label + " needs a path that has one meaning."
 	}
-	return e, http.StatusBadRequest, detail
-}
-
-// fail is refusal for a request that the store could not decide.
-func (c *call) fail() (binding *entry, status int, detail string) {
-	if c.header != nil {
-		retry := strconv.FormatInt(c.retryAfter(failureRetry), 10)
-		c.header[fieldRetryAfter] = []string{retry}
-	}
-	return nil, http.StatusServiceUnavailable, "the rate limiter cannot decide"
-}
-
-// leave is refusal for a request that has ended while it waited.
-func (c *call) leave() (binding *entry, status int, detail string) {
-	if errors.Is(c.r.Context().Err(), context.DeadlineExceeded) { // of the application
-		return nil, http.StatusServiceUnavailable, "The request has timed out before its tokens came."
-	}
-	return nil, statusClientGone, "The request has ended before its tokens came."
+	return "Rule " + e.label + " needs " + e.faultyKey + "."
 }
