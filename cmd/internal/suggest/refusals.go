@@ -75,56 +75,25 @@ func (r *Result) Try(rate int, share float64, burst uint64) (t Trial, ok bool) {
 		return t, false
 	}
 	middle := r.start + (r.now-r.start)/2
-	t.Burst = r.burstBefore(middle, rate, share, burst)
-	for client := range r.all {
-		if r.states[client].latest < middle || !r.Matters(client) {
-			continue
-		}
-		if t.Clients++; r.Need(client, rate) > t.Burst {
-			times := r.timesOf(client)
-			n, _ := slices.BinarySearch(times, middle)
-			if r.decide(times[n:], rate, t.Burst) > 0 {
-				t.Refused++
-			}
-		}
-	}
+	t.Burst = max(burst, r.between(r.start, middle, rate).ForClients(0, share))
+	second := r.between(middle, r.now+1, rate)
+	refused, _ := second.Refusals(0, []uint64{t.Burst})
+	t.Refused, t.Clients = refused[0], second.Matter()
 	return t, true
 }
 
-// burstBefore returns what ForClients returns for the requests before a time, but at least a burst.
-// A client that never needs more than that need not be looked at again.
-func (r *Result) burstBefore(end int64, rate int, share float64, least uint64) uint64 {
-	needs := [Kinds][]uint64{}
+// between returns what the requests of an interval need at a rate, with buckets that are full at its
+// begin.
+func (r *Result) between(from, to int64, rate int) *Result {
+	clocks := r.clocks[rate : rate+1]
+	c := &Collector{clocks: clocks, slowest: clocks[0].pace}
+	c.read(r.start)
 	for client := range r.all {
-		times := r.timesOf(client)
-		n, _ := slices.BinarySearch(times, end)
-		if n == 0 || !r.Matters(client) {
-			continue
-		}
-		need := r.Need(client, rate)
-		if need > least {
-			need = r.needFor(times[:n], rate)
-		}
-		kind := r.kinds[client]
-		needs[kind] = append(needs[kind], need)
-	}
-	for _, of := range needs {
-		least = max(least, forShare(of, share))
-	}
-	return least
-}
-
-// needFor returns the least burst that refuses none of the requests at some times.
-func (r *Result) needFor(times []int64, rate int) uint64 {
-	var cv curve
-	clock := &r.clocks[rate]
-	before := clock.at(times[0] - r.start)
-	for _, t := range times {
-		shown := clock.at(t - r.start)
-		cv.deficit -= min(cv.deficit, shown.since(before, 1))
-		if before = shown; cv.add(r.cost) {
-			cv.raise(shown.units)
+		for _, t := range r.timesOf(client) {
+			if from <= t && t < to {
+				c.Add(client, t, r.cost)
+			}
 		}
 	}
-	return uint64(cv.need)
+	return c.Result(r.kinds)
 }
