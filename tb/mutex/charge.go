@@ -24,9 +24,8 @@ type Charge[K comparable] struct {
 
 var _ tb.Charge = (*Charge[string])(nil)
 
-// Charge returns a charge of a decimal number of tokens on key's bucket, rounded up as AllowN
-// does. It returns tb.ErrInvalidCost, and an inert charge, if cost is zero, negative, NaN or
-// infinite. It takes nothing.
+// Charge returns a charge of a decimal number of tokens on key's bucket. It takes nothing. It
+// returns tb.ErrInvalidCost, and an inert charge, if cost is not positive and finite.
 func (l *Limiter[K]) Charge(key K, cost float64) (Charge[K], error) {
 	err := checkCost(cost)
 	return Charge[K]{limiter: l, key: key, err: err, call: call{tokens: cost}}, err
@@ -36,29 +35,34 @@ func (l *Limiter[K]) Charge(key K, cost float64) (Charge[K], error) {
 // the given time from the reading of Take. With a negative time it is inert from then on.
 func (c *Charge[K]) MayWait(within time.Duration) {
 	switch {
-	case within > 0 && c.call.keep == 0:
-		c.call.debt, c.call.within = deepest, within
+	case within < 0:
+		c.fail(&tb.ConfigError{Field: "within", Value: within, Range: "0 or more"})
 	case within == 0:
 		c.call.debt = nil
-	case c.err == nil && within > 0:
-		c.err = &tb.ConfigError{Field: "within", Value: within, Range: "0 after Keep"}
-	case c.err == nil:
-		c.err = &tb.ConfigError{Field: "within", Value: within, Range: "0 or more"}
+	case c.call.keep > 0:
+		c.fail(&tb.ConfigError{Field: "within", Value: within, Range: "0 after Keep"})
+	default:
+		c.call.debt, c.call.within = deepest, within
+	}
+}
+
+// fail makes the charge inert. The first error counts.
+func (c *Charge[K]) fail(err error) {
+	if c.err == nil {
+		c.err = err
 	}
 }
 
 // Keep lets the charge take tokens only if the given number of tokens is left. It is inert from
 // then on if the number is negative, NaN or infinite, or if the charge may wait.
 func (c *Charge[K]) Keep(tokens float64) {
-	err := checkActual(tokens)
-	if err == nil && tokens > 0 && c.call.debt != nil {
-		err = &tb.ConfigError{Field: "keep", Value: tokens, Range: "0 after MayWait"}
-	}
-	switch {
-	case err == nil:
+	switch err := checkActual(tokens); {
+	case err != nil:
+		c.fail(err)
+	case tokens > 0 && c.call.debt != nil:
+		c.fail(&tb.ConfigError{Field: "keep", Value: tokens, Range: "0 after MayWait"})
+	default:
 		c.call.keep = tokens
-	case c.err == nil:
-		c.err = err
 	}
 }
 
@@ -86,8 +90,9 @@ func (c *Charge[K]) Peek(t time.Time) (tb.Decision, error) {
 	if c.err != nil {
 		return tb.Decision{}, c.err
 	}
-	l := c.limiter
-	return l.check(l.instant(t), c.key, c.call)
+	look := c.call
+	look.look = true
+	return c.limiter.decide(c.limiter.instant(t), c.key, look)
 }
 
 // Level returns how full the charge's bucket is at t, a reading of the limiter's clock.
@@ -100,7 +105,7 @@ func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
 	l := c.limiter
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c.taken, c.call.delay = receipt[K]{}, 0
+	c.end()
 	if c.err != nil {
 		return tb.Decision{}, c.err
 	}
@@ -128,22 +133,27 @@ func (c *Charge[K]) Enter(t time.Time) {
 	}
 }
 
-// Cancel implements tb.Charge. It gives back the cost less the supply between Take and the last
-// grant, because the bucket may have been full and have lost that supply. It gives nothing back
-// to a bucket that was evicted, reset or restored or got another limit since, or while a later
-// reservation waits.
+// Cancel implements tb.Charge.
 func (c *Charge[K]) Cancel() {
-	if c.taken.bucket == nil {
-		return
-	}
 	l := c.limiter
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	taken := c.end()
+	if taken.bucket == nil {
+		return
+	}
 	if c.call.debt != nil {
 		l.stats.Cancellations++
 	}
-	l.giveBack(c.taken, c.call.tokens)
+	l.giveBack(taken, c.call.tokens)
+}
+
+// end returns the receipt of the last Take, and forgets it. The lock is held, because a reservation
+// is a charge that several goroutines may end.
+func (c *Charge[K]) end() receipt[K] {
+	taken := c.taken
 	c.taken, c.call.delay = receipt[K]{}, 0
+	return taken
 }
 
 // Settle replaces the cost of the last Take by the actual cost, as tb.Reservation.Settle does.
@@ -151,9 +161,12 @@ func (c *Charge[K]) Settle(actual float64) error {
 	if err := checkActual(actual); err != nil {
 		return err
 	}
-	if c.taken.bucket != nil {
-		c.limiter.settle(c.key, c.call.tier, c.call.tokens, actual)
-		c.taken, c.call.delay = receipt[K]{}, 0
+	l := c.limiter
+	l.mu.Lock()
+	taken := c.end()
+	l.mu.Unlock()
+	if taken.bucket != nil {
+		l.settle(c.key, c.call.tier, c.call.tokens, actual)
 	}
 	return nil
 }

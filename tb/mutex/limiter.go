@@ -115,16 +115,16 @@ func NewTiered[K comparable](
 
 // Allow takes one token of key's bucket. It ignores the context.
 func (l *Limiter[K]) Allow(_ context.Context, key K) (tb.Decision, error) {
-	return l.take(l.read(), key, 1)
+	return l.decide(l.read(), key, call{tokens: 1})
 }
 
-// AllowN takes a number of tokens, or none. It rounds the cost up to the resolution of the limiter.
-// It returns tb.ErrInvalidCost if cost is zero, negative, NaN or infinite.
+// AllowN takes a decimal number of tokens, or none. It returns tb.ErrInvalidCost if cost is not
+// positive and finite.
 func (l *Limiter[K]) AllowN(_ context.Context, key K, cost float64) (tb.Decision, error) {
 	if err := checkCost(cost); err != nil {
 		return tb.Decision{}, err
 	}
-	return l.take(l.read(), key, cost)
+	return l.decide(l.read(), key, call{tokens: cost})
 }
 
 // AllowAt is AllowN for a caller that has already read the clock.
@@ -132,24 +132,20 @@ func (l *Limiter[K]) AllowAt(t time.Time, key K, cost float64) (tb.Decision, err
 	if err := checkCost(cost); err != nil {
 		return tb.Decision{}, err
 	}
-	return l.take(l.instant(t), key, cost)
+	return l.decide(l.instant(t), key, call{tokens: cost})
 }
 
 // Peek returns the decision that Allow would return now. It takes nothing and adds no key.
 func (l *Limiter[K]) Peek(_ context.Context, key K) (tb.Decision, error) {
-	return l.check(l.read(), key, call{tokens: 1})
+	return l.decide(l.read(), key, call{tokens: 1, look: true})
 }
 
-// Level returns how full key's bucket is now. It takes nothing and adds no key. A key that is not
-// in the table has a full bucket. If the table would refuse the key, the level has no tokens, and
-// both of its times are the time until there is room.
+// Level returns how full key's bucket is now. It takes nothing and adds no key.
 func (l *Limiter[K]) Level(_ context.Context, key K) (tb.Level, error) {
 	return l.level(l.read(), key, call{})
 }
 
-// Reset fills key's bucket, if the table has it, and forgives its debt. C1 holds before the reset
-// and after it. In an interval that contains the reset, the key may be granted more by Capacity and
-// by the debt of its bucket.
+// Reset fills key's bucket, if the table has it, and forgives its debt and ends a hold.
 func (l *Limiter[K]) Reset(key K) {
 	now := l.read()
 	l.mu.Lock()
@@ -189,30 +185,12 @@ func (l *Limiter[K]) Stats() tb.Stats {
 	return s
 }
 
-// take takes a number of tokens at now, or none.
-func (l *Limiter[K]) take(now uint64, key K, tokens float64) (tb.Decision, error) {
-	c := call{tokens: tokens}
+// decide decides a call at now.
+func (l *Limiter[K]) decide(now uint64, key K, c call) (tb.Decision, error) {
 	l.mu.Lock()
 	err := l.spend(now, key, &c, nil)
 	l.mu.Unlock() // not deferred, because that adds 29 of 700 instructions
 	return c.Decision, err
-}
-
-// check returns the decision that spend would return.
-func (l *Limiter[K]) check(now uint64, key K, c call) (tb.Decision, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if isNaN(key) {
-		return tb.Decision{}, tb.ErrInvalidKey
-	}
-	b, m, s := l.find(now, key, c.tier)
-	if b == nil && m.unitsOf(c.tokens)+m.unitsOf(c.keep) <= m.capacity {
-		if until, ok := l.makeRoom(now, false); !ok {
-			return tb.Decision{RetryAfter: m.wait(now, until)}, nil
-		}
-	}
-	m.charge(&s, now, &c)
-	return c.Decision, nil
 }
 
 func (l *Limiter[K]) level(now uint64, key K, c call) (tb.Level, error) {
@@ -241,8 +219,10 @@ func (l *Limiter[K]) spend(now uint64, key K, c *call, r *receipt[K]) error {
 			return tb.ErrInvalidKey
 		}
 		if m.unitsOf(c.tokens)+m.unitsOf(c.keep) <= m.capacity || c.rest {
-			if until, ok := l.makeRoom(now, true); !ok {
-				l.stats.RefusedNew++
+			if until, ok := l.makeRoom(now, !c.look); !ok {
+				if !c.look {
+					l.stats.RefusedNew++
+				}
 				c.delay = m.wait(now, until)
 				c.RetryAfter = c.delay
 				return nil
@@ -252,6 +232,9 @@ func (l *Limiter[K]) spend(now uint64, key K, c *call, r *receipt[K]) error {
 	}
 	before := s
 	m.charge(&s, now, c)
+	if c.look {
+		return nil
+	}
 	s.noteDebt()
 	if c.Allowed && r != nil {
 		*r = receipt[K]{b, before, s}

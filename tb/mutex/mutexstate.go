@@ -19,12 +19,13 @@ func init() {
 func (l *Limiter[K]) states() string {
 	var all []string
 	for _, b := range l.buckets {
+		s := b.state
 		changes := 0 // of the limit that the bucket has not seen
-		for m := b.limit; m.next != nil; m = m.next {
+		for m := s.limit; m.next != nil; m = m.next {
 			changes++
 		}
-		all = append(all, fmt.Sprintf("%v: %v tokens at %v, debt %v, %v moves, %d changes, hold %v",
-			b.key, b.tokens, b.time, b.inDebt, b.moves, changes, b.hold))
+		s.limit = nil
+		all = append(all, fmt.Sprintf("%v: %+v, %d changes", b.key, s, changes))
 	}
 	slices.Sort(all)
 	return fmt.Sprint(all)

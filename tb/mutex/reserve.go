@@ -3,17 +3,10 @@ package mutex
 import (
 	"context"
 	"math"
-	"sync/atomic"
 
 	"github.com/seed-181794aa/ratelimit/internal/sleep"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
-
-// reservation implements tb.Held.
-type reservation[K comparable] struct {
-	Charge[K]
-	ended atomic.Bool
-}
 
 // Reserve takes a decimal number of tokens now, and returns when they may be used. It may put the
 // bucket into debt by one capacity.
@@ -23,13 +16,12 @@ func (l *Limiter[K]) Reserve(_ context.Context, key K, cost float64) (tb.Reserva
 		return tb.Reservation{}, err
 	}
 	c.call.debt, c.call.within = oneCapacity, tb.Never
-	r := &reservation[K]{Charge: c}
 	_, t := l.clock()
-	d, err := r.Take(t)
+	d, err := c.Take(t)
 	if err != nil || !d.Allowed {
 		return tb.NewReservation(d, 0, nil), err
 	}
-	return tb.NewReservation(d, r.Delay(), r), nil
+	return tb.NewReservation(d, c.Delay(), &c), nil
 }
 
 // Wait takes a decimal number of tokens and sleeps until they may be used.
@@ -67,21 +59,6 @@ func (l *Limiter[K]) isHeld(now uint64, key K) bool {
 	defer l.mu.Unlock()
 	_, _, s := l.find(now, key, 0)
 	return s.until > 0
-}
-
-// Cancel implements tb.Held.
-func (r *reservation[K]) Cancel() {
-	if r.ended.CompareAndSwap(false, true) {
-		r.Charge.Cancel()
-	}
-}
-
-// Settle implements tb.Held.
-func (r *reservation[K]) Settle(actual float64) error {
-	if r.ended.CompareAndSwap(false, true) {
-		return r.Charge.Settle(actual)
-	}
-	return nil
 }
 
 // giveBack undoes a grant, unless the bucket has moved to another limit. If nothing has

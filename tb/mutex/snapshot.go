@@ -61,35 +61,28 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 	now, t := l.clock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	missing := make(map[int]state)
-	notFull := make(map[K]bool)
+	var notFull []bucket[K]
+	distinct := make(map[K]bool)
 	for i, key := range keys {
-		m := l.limitOfState(key, all[i].Tier)
-		b := m.restored(all[i], l.instant, now, t.Round(0))
-		if m.missing(&b, now) > 0 {
-			missing[i], notFull[key] = b, true
+		m := l.tiers[0]
+		if len(l.tiers) > 1 {
+			m = l.tiers[all[i].Tier]
+		}
+		if s := l.restored(m, all[i], now, t.Round(0)); m.missing(&s, now) > 0 {
+			notFull = append(notFull, bucket[K]{key: key, state: s})
+			distinct[key] = true
 		}
 	}
-	if len(notFull) > l.settings.MaxKeys {
+	if len(distinct) > l.settings.MaxKeys {
 		return &tb.ConfigError{
-			Field: "states", Value: fmt.Sprint(len(notFull), " buckets that are not full"),
+			Field: "states", Value: fmt.Sprint(len(distinct), " buckets that are not full"),
 			Range: fmt.Sprint("at most ", l.settings.MaxKeys),
 		}
 	}
-	for i, key := range keys {
-		if b, ok := missing[i]; ok {
-			l.restore(now, key, b)
-		}
+	for _, b := range notFull {
+		l.restore(now, b.key, b.state)
 	}
 	return nil
-}
-
-// limitOfState returns the limit of a key that gets a state of the given tier.
-func (l *Limiter[K]) limitOfState(key K, index int) *limit {
-	if len(l.tiers) == 1 {
-		return l.limitOf(l.buckets[key], 0)
-	}
-	return l.tiers[index]
 }
 
 // restore gives key's bucket a state, unless it has fewer tokens. Of two holds the later one
@@ -126,26 +119,24 @@ func (l *Limiter[K]) restore(now uint64, key K, s state) {
 	l.put(b, s)
 }
 
-// restored returns the state of a bucket that had the state s. It has been refilled at the present
-// rate since.
-func (l *limit) restored(
-	s tb.State, instant func(time.Time) uint64, now uint64, wall time.Time,
-) state {
-	units := int64(math.Round(s.Tokens * float64(l.scale)))
-	at := min(instant(s.At), now)
+// restored returns the state under m of a bucket that had the state s. It has been refilled at the
+// present rate since.
+func (l *Limiter[K]) restored(m *limit, s tb.State, now uint64, wall time.Time) state {
+	units := int64(math.Round(s.Tokens * float64(m.scale)))
+	at := min(l.instant(s.At), now)
 	if !s.Held.IsZero() {
 		left := min(s.Held.Sub(s.At), s.Held.Sub(wall)) // no longer if the wall clock was set back
-		until := now + min(uint64(max(0, left)), l.end-now)
-		if until > max(now, l.begin) {
-			b := l.stateOf(units, l.supply(until))
+		until := now + min(uint64(max(0, left)), m.end-now)
+		if until > max(now, m.begin) {
+			b := m.stateOf(units, m.supply(until))
 			b.until = until
 			b.noteDebt()
 			return b
 		}
-		at = min(instant(s.Held), now)
+		at = min(l.instant(s.Held), now)
 	}
-	units += l.supplied(l.begin - min(l.begin, at)).clamp(mostDebt)
-	return l.stateOf(units, l.supply(max(at, l.begin)))
+	units += m.supplied(m.begin - min(m.begin, at)).clamp(mostDebt)
+	return m.stateOf(units, m.supply(max(at, m.begin)))
 }
 
 // missing returns the units that a bucket lacks at now to be full.

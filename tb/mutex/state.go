@@ -60,6 +60,7 @@ type call struct {
 	rest     bool               // charge as much as debt allows
 	keep     float64            // the tokens that must be left; only without debt
 	tier     int                // that ChargeIn names, plus 1
+	look     bool               // decide, and change nothing
 
 	tb.Decision
 	delay   time.Duration
@@ -107,10 +108,7 @@ func (l *limit) charge(b *state, now uint64, c *call) {
 	}
 	debt := uint64(c.debt(l))
 	latest := l.supply(now).plus(debt)
-	if c.rest {
-		latest = l.supply(max(now, b.until)).plus(debt)
-	}
-	if !latest.less(slot) && c.delay <= c.within {
+	if c.rest || !latest.less(slot) && c.delay <= c.within {
 		c.Decision = tb.Decision{Allowed: true}
 		b.tokens, b.time, b.inDebt = 0, slot, true
 		return

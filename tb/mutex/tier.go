@@ -95,8 +95,7 @@ func (l *Limiter[K]) checkTier(tier int) error {
 }
 
 // SetLimit makes limit the limit of all keys, or of tier 0 if there are several. Each bucket keeps
-// its tokens, but not more than the new capacity, and its debt. It returns a *tb.ConfigError if the
-// limit is out of range.
+// its tokens, but not more than the new capacity, and its debt.
 func (l *Limiter[K]) SetLimit(limit tb.Limit) error { return l.SetTier(0, limit) }
 
 // Limit returns the limit of all keys, or of tier 0 if there are several.
@@ -121,15 +120,15 @@ func (l *limit) change(limit tb.Limit, now uint64) *limit {
 // carried returns the nanoseconds in which next supplies the fraction of a unit that l has
 // supplied at now beyond whole units.
 func (l *limit) carried(next *limit, now uint64) uint64 {
-	perNano := func(l *limit) *big.Rat {
-		r := new(big.Rat).SetFrac(new(big.Int).SetUint64(l.tokens), new(big.Int).SetUint64(l.per))
-		return r.Mul(r, big.NewRat(l.scale, 1))
+	product := func(factors ...uint64) *big.Int {
+		p := big.NewInt(1)
+		for _, f := range factors {
+			p.Mul(p, new(big.Int).SetUint64(f))
+		}
+		return p
 	}
-	supplied := new(big.Rat).SetInt(new(big.Int).SetUint64(now - min(now, l.from)))
-	supplied.Mul(supplied, perNano(l))
-	whole := new(big.Int).Quo(supplied.Num(), supplied.Denom())
-	fraction := supplied.Sub(supplied, new(big.Rat).SetInt(whole))
-	fraction.Mul(fraction, big.NewRat(next.scale, l.scale))
-	fraction.Quo(fraction, perNano(next))
-	return new(big.Int).Quo(fraction.Num(), fraction.Denom()).Uint64()
+	parts := product(now-min(now, l.from), l.tokens, uint64(l.scale))
+	parts.Mod(parts, product(l.per)) // of which a unit has per
+	parts.Mul(parts, product(next.per))
+	return parts.Quo(parts, product(l.per, uint64(l.scale), next.tokens)).Uint64()
 }
