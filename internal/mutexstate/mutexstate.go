@@ -4,11 +4,8 @@
 package mutexstate
 
 var (
-	// Has reports whether a limiter has a bucket for key.
-	Has func(limiter any, key string) bool
-
-	// States describes all buckets of a limiter.
-	States func(limiter any) string
+	// States returns the state of each bucket of a limiter, to print.
+	States func(limiter any) map[string]any
 
 	// Limits returns the present limits of a limiter.
 	Limits func(limiter any) any

@@ -18,7 +18,7 @@ type reference struct {
 }
 
 // Has reports whether key has a bucket.
-func (r reference) Has(key string) bool { return mutexstate.Has(r.TokenBucket, key) }
+func (r reference) Has(key string) bool { return mutexstate.States(r.TokenBucket)[key] != nil }
 
 func (r reference) Peek(ctx context.Context, key string) (tb.Decision, error) {
 	defer r.useLimit(key)()

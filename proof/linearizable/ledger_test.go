@@ -62,7 +62,7 @@ func (o *ledger) then(s step) *ledger {
 	c := new(sharedClock)
 	l, _, a := next.replay(c)
 	next.reply = a
-	next.digest = mutexstate.States(l.reserver)
+	next.digest = fmt.Sprint(mutexstate.States(l.reserver))
 	o.next[s] = next
 	return next
 }

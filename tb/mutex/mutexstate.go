@@ -1,34 +1,30 @@
 package mutex
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/seed-181794aa/ratelimit/internal/mutexstate"
 )
 
 func init() {
-	mutexstate.Has = func(l any, key string) bool { return l.(*TokenBucket).buckets[key] != nil }
-	mutexstate.States = func(l any) string { return l.(*TokenBucket).states() }
+	mutexstate.States = func(l any) map[string]any { return l.(*TokenBucket).states() }
 	mutexstate.Limits = func(l any) any { return slices.Clone(l.(*TokenBucket).tiers) }
 	mutexstate.Use = func(l, limits any, key string) (restore func()) {
 		return l.(*TokenBucket).use(limits.([]*limit), key)
 	}
 }
 
-func (l *Limiter[K]) states() string {
-	var all []string
-	for _, b := range l.buckets {
-		s := b.state
-		changes := 0 // of the limit that the bucket has not seen
+func (l *Limiter[K]) states() map[K]any {
+	all := make(map[K]any)
+	for key, b := range l.buckets {
+		s, changes := b.state, 0 // of the limit that the bucket has not seen
 		for m := s.limit; m.next != nil; m = m.next {
 			changes++
 		}
 		s.limit = nil
-		all = append(all, fmt.Sprintf("%v: %+v, %d changes", b.key, s, changes))
+		all[key] = []any{s, changes}
 	}
-	slices.Sort(all)
-	return fmt.Sprint(all)
+	return all
 }
 
 func (l *Limiter[K]) use(limits []*limit, key K) (restore func()) {

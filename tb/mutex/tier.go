@@ -99,11 +99,7 @@ func (l *Limiter[K]) checkTier(tier int) error {
 func (l *Limiter[K]) SetLimit(limit tb.Limit) error { return l.SetTier(0, limit) }
 
 // Limit returns the limit of all keys, or of tier 0 if there are several.
-func (l *Limiter[K]) Limit() tb.Limit {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.tiers[0].Limit
-}
+func (l *Limiter[K]) Limit() tb.Limit { return l.Tiers()[0] }
 
 // change ends l at now, and returns the limit that follows it.
 func (l *limit) change(limit tb.Limit, now uint64) *limit {
