@@ -28,7 +28,16 @@ type scenario struct {
 	small     bool  // it is explored also without the flag -all
 	medium    bool  // it can be explored without merging states, as small ones can
 	before    []call
-	threads   [][]call
+
+	first, second, third []call // of the threads; third is nil if there are two
+}
+
+// threads returns the calls of each thread.
+func (s *scenario) threads() [][]call {
+	if s.third == nil {
+		return [][]call{s.first, s.second}
+	}
+	return [][]call{s.first, s.second, s.third}
 }
 
 // The methods that a scenario calls.
@@ -142,7 +151,7 @@ func (s *scenario) options(now func() time.Time) []tb.Option {
 
 // setsLimit reports whether a call changes the limit.
 func (s *scenario) setsLimit() bool {
-	return slices.ContainsFunc(slices.Concat(s.threads...), call.setsLimit)
+	return slices.ContainsFunc(slices.Concat(s.threads()...), call.setsLimit)
 }
 
 // tierLimits returns the limits of the tiers, or nil if there is one limit.
@@ -221,7 +230,7 @@ func (s scenario) explore(variant string, m *oracle, o modelcheck.Options) model
 				return m.judge(history, s.aftermath(l, before))
 			},
 		}
-		for i, calls := range s.threads {
+		for i, calls := range s.threads() {
 			var thread []modelcheck.Call
 			of := before.after()
 			clients = append(clients, of)

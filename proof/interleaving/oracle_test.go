@@ -72,7 +72,7 @@ func (p *client) call(l registry.Caller, c call) (a answer) {
 // the counts of the table, and the order in which it evicts the keys.
 func (s *scenario) aftermath(l registry.Caller, p *client) string {
 	var at float64
-	for _, calls := range append(s.threads, s.before) {
+	for _, calls := range append(s.threads(), s.before) {
 		for _, c := range calls {
 			at = max(at, c.at)
 		}
@@ -105,7 +105,7 @@ var newKeys = []string{"v", "w", "x", "y", "z"}
 // keys returns the keys of the scenario in the order in which they appear.
 func (s *scenario) keys() []string {
 	var keys []string
-	for _, calls := range append([][]call{s.before}, s.threads...) {
+	for _, calls := range append([][]call{s.before}, s.threads()...) {
 		for _, c := range calls {
 			for _, k := range c.keys() {
 				if !slices.Contains(keys, k) {
@@ -137,8 +137,8 @@ type sequence struct {
 }
 
 func newOracle(s scenario) *oracle {
-	root := &sequence{phase: make([]phase, len(s.threads)), next: make(map[turn]*sequence)}
-	full := s.overflow == tb.RefuseNew && slices.ContainsFunc(slices.Concat(s.threads...),
+	root := &sequence{phase: make([]phase, len(s.threads())), next: make(map[turn]*sequence)}
+	full := s.overflow == tb.RefuseNew && slices.ContainsFunc(slices.Concat(s.threads()...),
 		func(c call) bool { return c.op == takeAll })
 	return &oracle{scenario: s, root: root, full: full, judged: make(map[string]bool)}
 }
@@ -158,8 +158,8 @@ func (m *oracle) then(s *sequence, t turn) *sequence {
 	earlier := new(any)
 	left := 0 // number of calls
 	inserts := new(insertLock)
-	threads := make([]*caller, len(m.scenario.threads))
-	for i, calls := range m.scenario.threads {
+	threads := make([]*caller, len(m.scenario.threads()))
+	for i, calls := range m.scenario.threads() {
 		threads[i] = newCaller(l, calls, before, inserts, earlier)
 		threads[i].shared = m.scenario.shared
 		defer threads[i].stop()

@@ -49,7 +49,7 @@ func corrected(history [][]modelcheck.Returned, made []int, thread int) bool {
 
 // limitChanged reports whether a SetLimit is made that had not returned before c began.
 func (m *oracle) limitChanged(c modelcheck.Returned, made []int) bool {
-	for t, calls := range m.scenario.threads {
+	for t, calls := range m.scenario.threads() {
 		for _, set := range calls[min(c.After[t], made[t]):made[t]] {
 			if set.setsLimit() {
 				return true

@@ -18,8 +18,8 @@ type watch struct {
 }
 
 func newWatch(l registry.Limiter, s *scenario) *watch {
-	w := &watch{limiter: l, most: capacity, calls: make([]call, len(s.threads))}
-	for _, c := range slices.Concat(s.threads...) {
+	w := &watch{limiter: l, most: capacity, calls: make([]call, len(s.threads()))}
+	for _, c := range slices.Concat(s.threads()...) {
 		if c.setsLimit() {
 			w.most = max(w.most, limits[c.n].Capacity)
 		}

@@ -8,7 +8,7 @@ import (
 	"go/parser"
 	"go/printer"
 	"go/token"
-	"os/exec"
+	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -249,7 +249,7 @@ func TestOperators(t *testing.T) {
 		name := filepath.Join(single.dir, m.file)
 		text := read(t, name)
 		write(t, name, m.text)
-		if out, ok := single.build(t, p.name); ok {
+		if out, ok := single.build(t, p.name, "build", "-o", os.DevNull); ok {
 			clear(single.programs)
 			try(single, m, 0)
 		} else {
@@ -268,7 +268,7 @@ func (c *code) plantValid(t *testing.T, pkg string, all []*mutant) (invalid map[
 	for {
 		valid := slices.DeleteFunc(slices.Clone(all), func(m *mutant) bool { return invalid[m] })
 		plantAll(t, c.dir, pkg, valid)
-		out, ok := c.build(t, pkg)
+		out, ok := c.build(t, pkg, "build", "-gcflags=-e", "-o", os.DevNull)
 		if ok {
 			return invalid
 		}
@@ -281,14 +281,6 @@ func (c *code) plantValid(t *testing.T, pkg string, all []*mutant) (invalid map[
 			t.Fatalf("%s", out)
 		}
 	}
-}
-
-func (c *code) build(t *testing.T, pkg string) (out string, ok bool) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-gcflags=-e", "./"+pkg)
-	cmd.Dir = c.dir
-	text, err := cmd.CombinedOutput()
-	return string(text), err == nil
 }
 
 // inOrder runs the tests without a mutant, and returns them with the quick ones first. Of the tests
