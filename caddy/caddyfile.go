@@ -47,6 +47,8 @@ func (p *parser) parse() error {
 		p.handler.Name = p.defaultName()
 	} else if p.handler.Name = p.Val(); p.NextArg() {
 		return p.ArgErr()
+	} else if unnamed.MatchString(p.handler.Name) {
+		return p.Errf("%s is the name of a directive that has none: want another name", p.handler.Name)
 	}
 	if err := p.lines().read(p.Dispenser, p.options, ""); err != nil {
 		return err
@@ -74,6 +76,9 @@ func (p *parser) parse() error {
 	_, err = httplimit.ParsePolicyFor(h.Policy, opts...)
 	return p.explain(err)
 }
+
+// unnamed matches the names that defaultName returns.
+var unnamed = regexp.MustCompile("^" + defaultName + "(-route)?(-[0-9]+)?$")
 
 // defaultName returns the name of a directive that has none, by its place among them. A reload
 // finds the same name again, and a snippet that is imported twice has two.

@@ -150,6 +150,7 @@ func TestErrorsOfTheDirectiveHaveTheirPlace(t *testing.T) {
 	for _, c := range []struct{ directive, want string }{
 		{"token_bucket", "want either rules or policy_file, at Caddyfile:2"},
 		{"token_bucket a b", "at Caddyfile:2"},
+		{"token_bucket default-2", "default-2 is the name of a directive that has none"},
 		{"token_bucket {\nmax_waiting 5\npolicy_file p\n}", "belongs in the policy file, at Caddyfile:3"},
 		{"token_bucket {\nexcept {\nhost h\n}\npolicy_file p\n}", "the policy file, at Caddyfile:3"},
 		{"token_bucket {\nexcept {\nhost *\n}\n" + perHour("r", "1", key) + "}",

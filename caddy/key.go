@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
@@ -100,17 +102,24 @@ func checkPlaceholder(name string) error {
 // remoteHost is the placeholder of the peer's address. A prefix length may follow it.
 const remoteHost = "http.request.remote.host"
 
+// inOtherRoutes matches the placeholders that handlers of requests lack.
+var inOtherRoutes = regexp.MustCompile(`\{http\.(error|intercept|reverse_proxy|token_bucket)\.`)
+
 // doubts returns a warning for each key that may not be what it seems.
 func doubts(p *policy.Policy) (warnings []string) {
 	for i := range p.Sets {
 		for r := range p.Sets[i].All() {
-			for _, k := range r.Keys {
+			others := append(slices.Sorted(maps.Keys(r.Match)), r.Priority.By, r.Tiers.By)
+			for i, k := range slices.Concat(r.Keys, others) {
 				var why string
-				switch {
-				case strings.Contains(k, "remote.host}") || strings.Contains(k, "vars.client_ip}"):
+				switch inKey := i < len(r.Keys); {
+				case inOtherRoutes.MatchString(k):
+					why = "has a value only in routes for errors or for responses, such as handle_errors and" +
+						" handle_response: in any other, each request lacks it"
+				case inKey && (strings.Contains(k, "remote.host}") || strings.Contains(k, "vars.client_ip}")):
 					why = "is text, so each address of an IPv6 network has a bucket of its own: ip:address" +
 						" has one for the network"
-				case strings.Contains(k, "request.remote}") || strings.Contains(k, "remote.port}"):
+				case inKey && (strings.Contains(k, "request.remote}") || strings.Contains(k, "remote.port}")):
 					why = "has the port of the peer, so each connection has a bucket of its own: ip:address" +
 						" has one for the client"
 				case strings.Contains(ofCaddy.ReplaceAllString(k, ""), "{"):

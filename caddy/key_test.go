@@ -69,19 +69,29 @@ func TestPlaceholdersThatNothingSets(t *testing.T) {
 	}
 }
 
-func TestAddressesAsTextHaveAWarning(t *testing.T) {
+func TestKeysThatMayNotBeWhatTheySeem(t *testing.T) {
 	for key, want := range map[string]string{
-		"{http.request.remote.host}": "{http.request.remote.host} is text",
-		"{http.vars.client_ip}":      "{http.vars.client_ip} is text",
-		"{http.request.remote}":      "{http.request.remote} has the port of the peer",
-		"{http.request.remote.port}": "{http.request.remote.port} has the port of the peer",
-		"{http.vars.a} {remote.ip}":  "{http.vars.a} {remote.ip} has a placeholder that has no value",
+		"{http.request.remote.host}":    "{http.request.remote.host} is text",
+		"{http.vars.client_ip}":         "{http.vars.client_ip} is text",
+		"{http.request.remote}":         "{http.request.remote} has the port of the peer",
+		"{http.request.remote.port}":    "{http.request.remote.port} has the port of the peer",
+		"{http.vars.a} {remote.ip}":     "{http.vars.a} {remote.ip} has a placeholder that has no value",
+		"{http.error.id}":               "{http.error.id} has a value only in routes for errors",
+		"{http.reverse_proxy.header.X}": "{http.reverse_proxy.header.X} has a value only in routes for",
 	} {
 		rule := policy.Rule{Name: "rest", Keys: []string{key}}
 		p := &policy.Policy{Sets: []policy.RuleSet{{Fallback: &rule}}}
 		if got := doubts(p); len(got) != 1 || !strings.Contains(got[0], `rule "rest": `+want) {
 			t.Errorf("%s: warnings %q, want %s", key, got, want)
 		}
+	}
+	const proxied = "{http.reverse_proxy.status_code}"
+	rule := policy.Rule{
+		Match: map[string]string{proxied: "200", "{http.request.remote.host}": "::1"},
+		Tiers: policy.Tiers{By: proxied}, Priority: policy.Priority{By: proxied},
+	}
+	if got := doubts(policy.Rules(rule)); len(got) != 3 {
+		t.Errorf("%q, want three warnings of %s", got, proxied)
 	}
 }
 
