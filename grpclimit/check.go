@@ -17,44 +17,51 @@ func check(p *httplimit.Policy, exempt []string) error {
 	if p == nil { // an error of httplimit
 		return nil
 	}
-	errs := checkExceptions("policy", p.Except)
+	var errs problems
+	errs.checkExceptions("policy", p.Except)
 	for i := range p.Sets {
 		s := &p.Sets[i]
-		errs = append(errs, checkSelector(fmt.Sprintf("set %q: selector", s.Name), &s.Selector)...)
-		if slices.Contains(exempt, s.Selector.PathExact) && s.Selector.PathPrefix == "" {
-			errs = append(errs, fmt.Errorf("set %q: selector.pathExact is an exempt method (got %q)",
-				s.Name, s.Selector.PathExact))
+		path := fmt.Sprintf("set %q: selector", s.Name)
+		errs.checkSelector(path, &s.Selector)
+		exact, prefix := s.Selector.PathExact, strings.TrimSuffix(s.Selector.PathPrefix, "/")
+		switch isExempt := slices.Contains(exempt, exact); {
+		case isExempt && s.Selector.PathPrefix == "":
+			errs.add("%s.pathExact is an exempt method (got %q)", path, exact)
+		case (isExempt || exact == "") && slices.Contains(exempt, prefix):
+			errs.add("%s.pathPrefix is an exempt method (got %q)", path, s.Selector.PathPrefix)
 		}
 		for r := range s.All() {
 			if method := r.Match[MethodKey]; slices.Contains(exempt, method) {
-				errs = append(errs, fmt.Errorf("rule %q: match has an exempt method (got %q)", r.Name, method))
+				errs.add("rule %q: match has an exempt method (got %q)", r.Name, method)
 			}
-			errs = append(errs, checkExceptions(fmt.Sprintf("rule %q", r.Name), r.Except)...)
+			errs.checkExceptions(fmt.Sprintf("rule %q", r.Name), r.Except)
 			for _, source := range foreignSources(r) {
-				errs = append(errs, fmt.Errorf("rule %q: %s has no meaning for a gRPC call", r.Name, source))
+				errs.add("rule %q: %s has no meaning for a gRPC call", r.Name, source)
 			}
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func checkExceptions(of string, all []httplimit.Exception) (errs []error) {
+type problems []error
+
+func (p *problems) add(format string, args ...any) { *p = append(*p, fmt.Errorf(format, args...)) }
+
+func (p *problems) checkExceptions(of string, all []httplimit.Exception) {
 	for i := range all {
-		errs = append(errs, checkSelector(fmt.Sprintf("%s: except[%d]", of, i), &all[i].Selector)...)
+		p.checkSelector(fmt.Sprintf("%s: except[%d]", of, i), &all[i].Selector)
 	}
-	return errs
 }
 
-func checkSelector(path string, s *httplimit.Selector) (errs []error) {
+func (p *problems) checkSelector(path string, s *httplimit.Selector) {
 	if len(s.Hosts) > 0 {
-		errs = append(errs, fmt.Errorf("%s.hosts has no meaning for a gRPC call", path))
+		p.add("%s.hosts has no meaning for a gRPC call", path)
 	}
 	isPost := func(m string) bool { return strings.EqualFold(m, http.MethodPost) }
 	if len(s.Methods) > 0 && !slices.ContainsFunc(s.Methods, isPost) {
-		errs = append(errs, fmt.Errorf("%s.methods must have POST, because every gRPC call is one: "+
-			"pathExact and pathPrefix select gRPC methods", path))
+		p.add("%s.methods must have POST, because every gRPC call is one: pathExact and pathPrefix"+
+			" select gRPC methods", path)
 	}
-	return errs
 }
 
 // foreignSources returns the sources of a rule that no gRPC call has.

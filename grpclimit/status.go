@@ -68,32 +68,30 @@ func withWait(st *status.Status, wait time.Duration) error {
 
 // quota is the status of refusals by one rule.
 type quota struct {
-	refusedBy
-	status *status.Status
-}
-
-type refusedBy struct {
 	text, rule, subject string
 	limit               tb.Limit
+	status              *status.Status
 }
 
 // quotaStatus returns the status of a refusal by rules, without its wait. The Limiter keeps the
 // last one: the next refusal is usually by the same rule, and marshalling details takes long.
 func (l *Limiter) quotaStatus(refusal *httplimit.Refusal) *status.Status {
 	v := &refusal.Violations[0]
-	by := refusedBy{refusal.Detail, v.Rule, subject(v.Key), v.Limit}
+	q := quota{text: refusal.Detail, rule: v.Rule, subject: subject(v.Key), limit: v.Limit}
 	single := len(refusal.Violations) == 1
-	if last := l.last.Load(); single && last != nil && last.refusedBy == by {
-		return last.status
+	if last := l.last.Load(); single && last != nil {
+		if q.status = last.status; q == *last {
+			return q.status
+		}
 	}
-	st := status.New(codes.ResourceExhausted, refusal.Detail)
-	if with, err := st.WithDetails(quotaFailure(refusal.Violations)); err == nil { // they are UTF-8
-		st = with
+	q.status = status.New(codes.ResourceExhausted, refusal.Detail)
+	if with, err := q.status.WithDetails(quotaFailure(refusal.Violations)); err == nil { // UTF-8
+		q.status = with
 	}
 	if single {
-		l.last.Store(&quota{by, st})
+		l.last.Store(&q)
 	}
-	return st
+	return q.status
 }
 
 func quotaFailure(violations []httplimit.Violation) *errdetails.QuotaFailure {

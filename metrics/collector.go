@@ -37,18 +37,17 @@ type source[S any] struct {
 	stats  S
 }
 
-// collector collects families of metrics. It is a prometheus.Collector.
-type collector[S any] struct {
-	families []family[S]
-	descs    []*prometheus.Desc // of families
-	sources  func() []source[S]
+// collector is a prometheus.Collector.
+type collector struct {
+	descs   []*prometheus.Desc
+	collect []func(chan<- prometheus.Metric)
 }
 
-// newCollector returns a collector of a limiter, whose sources the labels identify.
+// newCollector returns a collector of families of a limiter, whose sources the labels identify.
 func newCollector[S any](
 	name string, labels []string, families []family[S], sources func() []source[S],
-) *collector[S] {
-	c := &collector[S]{families: families, sources: sources}
+) *collector {
+	c := &collector{}
 	var limiter prometheus.Labels
 	if name != "" {
 		limiter = prometheus.Labels{"limiter": name}
@@ -57,25 +56,36 @@ func newCollector[S any](
 		all := slices.Concat(labels, f.labels)
 		c.descs = append(c.descs, prometheus.NewDesc(f.name, f.help, all, limiter))
 	}
+	collect := func(ch chan<- prometheus.Metric) {
+		for _, s := range sources() {
+			for i, f := range families {
+				for _, x := range f.samples(&s.stats) {
+					labels := slices.Concat(s.labels, x.labels)
+					ch <- prometheus.MustNewConstMetric(c.descs[i], f.kind, x.value, labels...)
+				}
+			}
+		}
+	}
+	c.collect = append(c.collect, collect)
 	return c
 }
 
+// and returns a collector of what both collect.
+func (c *collector) and(other *collector) *collector {
+	return &collector{slices.Concat(c.descs, other.descs), slices.Concat(c.collect, other.collect)}
+}
+
 // Describe implements prometheus.Collector.
-func (c *collector[S]) Describe(ch chan<- *prometheus.Desc) {
+func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range c.descs {
 		ch <- d
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (c *collector[S]) Collect(ch chan<- prometheus.Metric) {
-	for _, s := range c.sources() {
-		for i, f := range c.families {
-			for _, x := range f.samples(&s.stats) {
-				labels := slices.Concat(s.labels, x.labels)
-				ch <- prometheus.MustNewConstMetric(c.descs[i], f.kind, x.value, labels...)
-			}
-		}
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	for _, collect := range c.collect {
+		collect(ch)
 	}
 }
 

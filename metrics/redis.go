@@ -18,16 +18,15 @@ func Redis(name string, l RedisSource) prometheus.Collector {
 
 // ofRedis returns a collector of the limiters of a store, by rule. The first one has the statistics
 // of the server, which all have in common.
-func ofRedis(name string, rules func() []source[redis.Stats]) prometheus.Collector {
-	return collectors{
-		newCollector(name, []string{"rule"}, redisFamilies, rules),
-		newCollector(name, nil, serverFamilies, func() []source[redis.Stats] {
-			for _, s := range rules() {
-				return []source[redis.Stats]{{nil, s.stats}}
-			}
-			return nil
-		}),
+func ofRedis(name string, rules func() []source[redis.Stats]) *collector {
+	first := func() (server []source[redis.Stats]) {
+		if all := rules(); len(all) > 0 {
+			server = []source[redis.Stats]{{nil, all[0].stats}}
+		}
+		return server
 	}
+	return newCollector(name, []string{"rule"}, redisFamilies, rules).
+		and(newCollector(name, nil, serverFamilies, first))
 }
 
 var redisFamilies = []family[redis.Stats]{

@@ -12,26 +12,25 @@ type RuleSource interface{ Stats() []httplimit.RuleStats }
 
 // Rules returns a collector of the rules of a limiter and of their Buckets.
 func Rules(name string, l RuleSource) prometheus.Collector {
-	return collectors{ofRules(name, l, ruleFamilies), Buckets(name, l)}
+	return ofRules(name, l, ruleFamilies).and(buckets(name, l))
 }
 
 // Buckets returns a collector of where the buckets of rules are: of their tables in memory, and of
 // their limiters in Redis. Rules has them, too.
-func Buckets(name string, l RuleSource) prometheus.Collector {
-	inRedis := func() (all []source[redis.Stats]) {
+func Buckets(name string, l RuleSource) prometheus.Collector { return buckets(name, l) }
+
+func buckets(name string, l RuleSource) *collector {
+	return ofRules(name, l, tableFamilies).and(ofRedis(name, func() (all []source[redis.Stats]) {
 		for _, s := range l.Stats() {
 			if r, ok := s.Limiter.(RedisSource); ok {
 				all = append(all, source[redis.Stats]{[]string{s.Label}, r.Stats()})
 			}
 		}
 		return all
-	}
-	return collectors{ofRules(name, l, tableFamilies), ofRedis(name, inRedis)}
+	}))
 }
 
-func ofRules(
-	name string, l RuleSource, families []family[httplimit.RuleStats],
-) prometheus.Collector {
+func ofRules(name string, l RuleSource, families []family[httplimit.RuleStats]) *collector {
 	type statistics = source[httplimit.RuleStats]
 	return newCollector(name, []string{"set", "rule"}, families, func() (all []statistics) {
 		for _, s := range l.Stats() {
@@ -39,22 +38,6 @@ func ofRules(
 		}
 		return all
 	})
-}
-
-type collectors []prometheus.Collector
-
-// Describe implements prometheus.Collector.
-func (all collectors) Describe(ch chan<- *prometheus.Desc) {
-	for _, c := range all {
-		c.Describe(ch)
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (all collectors) Collect(ch chan<- prometheus.Metric) {
-	for _, c := range all {
-		c.Collect(ch)
-	}
 }
 
 var ruleFamilies = []family[httplimit.RuleStats]{
