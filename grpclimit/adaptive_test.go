@@ -29,40 +29,29 @@ var kinds = map[string]func(ctx context.Context, l *Limiter, work func(context.C
 		l.UnaryServerInterceptor()(ctx, nil, &grpc.UnaryServerInfo{FullMethod: unaryMethod},
 			func(ctx context.Context, _ any) (any, error) { return nil, work(ctx) })
 	},
-	"silent stream": func(ctx context.Context, l *Limiter, work func(context.Context) error) {
-		l.StreamServerInterceptor()(nil, &countingStream{ctx: ctx},
-			&grpc.StreamServerInfo{FullMethod: duplexMethod},
-			func(_ any, stream grpc.ServerStream) error { return work(stream.Context()) })
-	},
-	"stream": func(ctx context.Context, l *Limiter, work func(context.Context) error) {
-		l.StreamServerInterceptor()(nil, &countingStream{ctx: ctx},
-			&grpc.StreamServerInfo{FullMethod: duplexMethod},
+	"silent stream": onStream((*Limiter).StreamServerInterceptor, nothing, nothing),
+	"stream":        onStream((*Limiter).StreamServerInterceptor, grpc.ServerStream.SendMsg, nothing),
+	"last message":  onStream((*Limiter).MessageServerInterceptor, grpc.ServerStream.RecvMsg, nothing),
+	"first message": onStream((*Limiter).MessageServerInterceptor, grpc.ServerStream.RecvMsg,
+		grpc.ServerStream.RecvMsg),
+}
+
+func nothing(grpc.ServerStream, any) error { return nil }
+
+// onStream calls a handler that does something with its stream before and after it works.
+func onStream(
+	of func(*Limiter) grpc.StreamServerInterceptor, before, after func(grpc.ServerStream, any) error,
+) func(context.Context, *Limiter, func(context.Context) error) {
+	return func(ctx context.Context, l *Limiter, work func(context.Context) error) {
+		of(l)(nil, &countingStream{ctx: ctx}, &grpc.StreamServerInfo{FullMethod: duplexMethod},
 			func(_ any, stream grpc.ServerStream) error {
-				stream.SendMsg(nil)
-				return work(stream.Context())
-			})
-	},
-	"last message": func(ctx context.Context, l *Limiter, work func(context.Context) error) {
-		l.MessageServerInterceptor()(nil, &countingStream{ctx: ctx},
-			&grpc.StreamServerInfo{FullMethod: inputMethod},
-			func(_ any, stream grpc.ServerStream) error {
-				if err := stream.RecvMsg(nil); err != nil {
+				if err := before(stream, nil); err != nil {
 					return err
 				}
+				defer after(stream, nil)
 				return work(stream.Context())
 			})
-	},
-	"first message": func(ctx context.Context, l *Limiter, work func(context.Context) error) {
-		l.MessageServerInterceptor()(nil, &countingStream{ctx: ctx},
-			&grpc.StreamServerInfo{FullMethod: inputMethod},
-			func(_ any, stream grpc.ServerStream) error {
-				if err := stream.RecvMsg(nil); err != nil {
-					return err
-				}
-				defer stream.RecvMsg(nil)
-				return work(stream.Context())
-			})
-	},
+	}
 }
 
 // The latency of a call counts until its handler returns, of a stream until its first message, and

@@ -85,12 +85,15 @@ func TestHostileMetadata(t *testing.T) {
 // The client is the peer of the connection, or the client that a trusted proxy names. The path of a
 // Unix socket is not an address, because its client chooses it.
 func TestPeerAddress(t *testing.T) {
-	l := mustNew(t, rule(`["ip:address"]`, 1, ""), WithHTTPOptions(
-		httplimit.WithClientAddress(httplimit.ClientAddress{
-			Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
-		})))
+	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+	by := func(header string) *Limiter {
+		return mustNew(t, rule("[]", 1, ""), WithHTTPOptions(
+			httplimit.WithClientAddress(httplimit.ClientAddress{Trusted: proxies, Header: header})))
+	}
+	l, other := by(""), by("forwarded")
 	forwarded := metadata.NewIncomingContext(t.Context(), metadata.MD{
 		"x-forwarded-for": {"192.0.2.7, 198.51.100.1"},
+		"forwarded":       {`for=192.0.2.7, for="198.51.100.1:5";proto=http`},
 	})
 	for _, c := range []struct {
 		addr           net.Addr
@@ -107,8 +110,9 @@ func TestPeerAddress(t *testing.T) {
 	} {
 		ctx := peer.NewContext(forwarded, &peer.Peer{Addr: c.addr})
 		r := newRequest(ctx, unaryMethod)
-		if a := l.ClientAddress(r).String(); r.RemoteAddr != c.remote || a != c.client {
-			t.Errorf("%v: %q and %s, want %q and %s", c.addr, r.RemoteAddr, a, c.remote, c.client)
+		a, b := l.ClientAddress(r).String(), other.ClientAddress(r).String()
+		if r.RemoteAddr != c.remote || a != c.client || b != c.client {
+			t.Errorf("%v: %q, %s, %s, want %q and %s", c.addr, r.RemoteAddr, a, b, c.remote, c.client)
 		}
 	}
 	if got := peerAddress(t.Context()); got != "" {

@@ -37,13 +37,13 @@ func TestSourcesWithoutMeaning(t *testing.T) {
 
 // A selector that picks no call that has a limit is an error that names the set.
 func TestSelectorsWithoutMeaning(t *testing.T) {
+	const check = `"` + healthCheck + `"`
 	for selector, want := range map[string]string{
-		`"hosts": ["h"]`:                                                          "selector.hosts has no meaning for a gRPC call",
-		`"methods": ["GET", "UnaryCall"]`:                                         "selector.methods must have POST",
-		`"pathExact": "` + healthCheck + `"`:                                      "selector.pathExact is an exempt method",
-		`"pathPrefix": "` + healthCheck + `"`:                                     "selector.pathPrefix is an exempt method",
-		`"pathPrefix": "` + healthCheck + `/"`:                                    "selector.pathPrefix is an exempt method",
-		`"pathExact": "` + healthCheck + `", "pathPrefix": "` + healthCheck + `"`: "selector.pathPrefix is",
+		`"hosts": ["h"]`:                  "selector.hosts has no meaning for a gRPC call",
+		`"methods": ["GET", "UnaryCall"]`: "selector.methods must have POST",
+		`"pathExact": ` + check:           "selector.pathExact is an exempt method",
+		`"pathPrefix": ` + check:          "selector.pathPrefix is an exempt method",
+		`"pathPrefix": "` + healthCheck + `/", "pathExact": ` + check: "selector.pathPrefix is an exempt",
 	} {
 		wantRejected(t, `{"policies": [{"id": "s", "spec": {"selector": {`+selector+`}, "rules": [`+
 			ruleOf("r", `"limit_keys": []`, "")+`]}}]}`, `set "s": `+want)
