@@ -3,7 +3,6 @@ package textfile
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,19 +13,15 @@ const maxSize = 16 << 20
 
 // Open opens a regular file to read it. Other files may block or have no end.
 func Open(name string) (*os.File, error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|nonblock, 0)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
+	info, err := os.Stat(name) // before it is opened, which waits for the writer of a named pipe
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s: want a regular file: a pipe, a device or a directory"+
 			" cannot be read again", name)
 	}
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, err
 	}
-	return f, nil
+	return os.Open(name)
 }
 
 // Read returns the text of a regular file.

@@ -53,7 +53,7 @@ func Watch(ctx context.Context, signals <-chan os.Signal, watchers ...*Watcher) 
 		case <-ticker.C:
 		}
 		for _, w := range watchers {
-			switch c, ok := w.await(ctx); {
+			switch c, ok := w.read(ctx); {
 			case !ok:
 				return
 			case signalled:
@@ -65,11 +65,18 @@ func Watch(ctx context.Context, signals <-chan os.Signal, watchers ...*Watcher) 
 	}
 }
 
-// await reads in its own goroutine, because a file on a network may block for ever. It returns
+// read reads in its own goroutine, because a file on a network may block for ever. It returns
 // false if ctx is done first.
-func (w *Watcher) await(ctx context.Context) (c Content, ok bool) {
+func (w *Watcher) read(ctx context.Context) (c Content, ok bool) {
 	result := make(chan Content, 1)
-	go func() { result <- w.read() }()
+	go func() {
+		var c Content
+		var err error
+		if c.Text, err = w.Read(); err != nil {
+			c = Content{Problem: err.Error()}
+		}
+		result <- c
+	}()
 	late := time.NewTimer(Patience)
 	defer late.Stop()
 	for {
@@ -83,14 +90,6 @@ func (w *Watcher) await(ctx context.Context) (c Content, ok bool) {
 				"it is read again")
 		}
 	}
-}
-
-func (w *Watcher) read() Content {
-	text, err := w.Read()
-	if err != nil {
-		return Content{Problem: err.Error()}
-	}
-	return Content{Text: text}
 }
 
 // poll applies a text that has changed, if two polls in a row have read it. A file may be written
