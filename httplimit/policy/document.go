@@ -121,7 +121,8 @@ func (o *object) set(s *RuleSet) {
 	if o.has(fallbackName) {
 		s.Fallback = &Rule{Name: fallbackName, Limit: unreadLimit}
 	} else {
-		o.notEmpty("rules", "must not be empty without "+fallbackName+", because nothing would be limited")
+		o.notEmpty("rules", "must not be empty without "+fallbackName+", because nothing would be "+
+			"limited")
 	}
 	list(o, "rules", &s.Rules, Rule{Limit: unreadLimit}, (*object).rule)
 	if s.Fallback != nil {

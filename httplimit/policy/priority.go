@@ -66,7 +66,7 @@ func (r *Rule) checkPriority(path Path, errs *Problems) {
 func (w *warner) priority(s *RuleSet, r *Rule, path Path) {
 	if s.enforces(r) && w.isInvented(r.Priority.By) {
 		w.Add(path.Field("by"), "is chosen by the client, which can name the class that leaves the "+
-			"least")
+			"least (got %q)", r.Priority.By)
 	}
 	for _, name := range r.Priority.Classes() {
 		cost, burst := r.Cost.Fallback(), float64(r.Limit.Capacity)

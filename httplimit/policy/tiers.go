@@ -50,7 +50,7 @@ func (r *Rule) checkTiers(path Path, errs *Problems) {
 func checkBy(key string, path Path, field string, names []string, errs *Problems) {
 	checkKey(key, path.Field("by"), map[string]bool{}, errs)
 	if IsAddressKey(key) {
-		errs.Add(path.Field("by"), "must not be ip:address")
+		errs.Add(path.Field("by"), "must not be ip:address (got %q)", key)
 	}
 	if slices.Contains(names, "") {
 		errs.Add(path.Field(field), "must not have the name \"\", because an empty value counts as "+

@@ -62,8 +62,8 @@ func (w *warner) tiers(s *RuleSet, r *Rule, path Path) {
 	for _, name := range r.Tiers.Names() {
 		if isAbove(r.Tiers.Limits[name], r.Limit) {
 			w.Add(path.Field("algorithm_config").Field("tiers").Field("by"),
-				"is chosen by the client, which so has the limit of %s instead of the lower one of the rule",
-				name)
+				"is chosen by the client, which so has the limit of %s instead of the lower one of the rule"+
+					" (got %q)", name, r.Tiers.By)
 			return
 		}
 	}

@@ -258,7 +258,7 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 			"adaptive": {"min": 1, "max": 1, "target_p99": "1s"}}}`,
 			"block must not be in a rule with adaptive, because a slow downstream would block clients"},
 		{jsonRule("r", "[]", 1, `"priority": {"by": "ip:address", "keep": {}}`),
-			"priority.by must not be ip:address\npriority.keep must not be empty"},
+			"priority.by must not be ip:address (got \"ip:address\")\npriority.keep must not be empty"},
 		{jsonRule("r", "[]", 1, `"priority": {"by": "header:x", "keep": {}}`),
 			"priority.keep must not be empty"},
 		{jsonRule("r", "[]", 1, `"priority": {"by": "header:x", "keep": {"a": 1, "b": -0.1}}`),
@@ -281,8 +281,8 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 		{tiers(`{}`), "algorithm_config.tiers.by is missing\nalgorithm_config.tiers.limits is missing"},
 		{tiers(`{"by": "header:p", "limits": {}}`),
 			"algorithm_config.tiers.limits must have 1 to 65535 tiers (got 0)"},
-		{tiers(`{"by": "ip:address", "limits": {"a": {"rps": 1, "burst": 1}}}`),
-			"algorithm_config.tiers.by must not be ip:address"},
+		{tiers(`{"by": "ip:address/48", "limits": {"a": {"rps": 1, "burst": 1}}}`),
+			`algorithm_config.tiers.by must not be ip:address (got "ip:address/48")`},
 		{tiers(`{"by": "header:p", "limits": {"a": {"rps": 2, "burst": 1}, "b": {"rps": 2, "bust": 1}}}`),
 			"algorithm_config.tiers.limits.a.burst must be >= tokens_per_second (got 1, want >= 2)\n" +
 				"algorithm_config.tiers.limits.b.burst is missing\n" +

@@ -50,7 +50,7 @@ func TestWarnings(t *testing.T) {
 		{jsonRules("", fixed, jsonRule("r", `["header:x", "query:x"]`, 1, `"block": "1h"`)),
 			"rules[1].block is for a key that the client chooses"},
 		{jsonRule("r", "[]", 5, `"priority": {"by": "header:x", "keep": {"a": 0.5}}`),
-			"priority.by is chosen by the client"},
+			`priority.by is chosen by the client, which can name the class that leaves the least (got "h`},
 		{jsonRule("r", "[]", 5, `"priority": {"by": "jwt:class", "keep": {"a": 0.8, "*": 0.8}}`), ""},
 		{jsonRule("r", "[]", 5, `"priority": {"by": "class", "keep": {"a": 0.81}}`),
 			"priority.keep.a lets the class take 0.95 tokens, and a request costs 1"},
@@ -127,7 +127,7 @@ func TestWarnings(t *testing.T) {
 		// Tiers that a client chooses.
 		{
 			tiers("header:plan", `"rps": 1, "burst": 11`), "algorithm_config.tiers.by" + chosen +
-				", which so has the limit of gold instead of the lower one of the rule",
+				`, which so has the limit of gold instead of the lower one of the rule (got "header:plan")`,
 		},
 		{tiers("query:plan", `"rps": 2, "burst": 10`), "algorithm_config.tiers.by" + chosen},
 		{tiers("header:plan", `"rps": 0.5, "burst": 10`), ""},
