@@ -74,8 +74,9 @@ func (p *ruleParser) lines() lines {
 	d := p.Dispenser
 	all := lines{
 		"rate": p.rate, "burst": integer(d, tb.MaxCapacity, &p.Limit.Capacity), "key": p.keys,
-		"ipv6_prefixes": texts(d, anyText, "", &p.prefixes), "match": p.match, "except": exception(p.Helper, &p.Except),
-		"cost": p.cost, "on_missing": p.onMissing, "block": duration(d, &p.Block),
+		"ipv6_prefixes": texts(d, anyText, "", &p.prefixes), "match": p.match,
+		"except": exception(p.Helper, &p.Except),
+		"cost":   p.cost, "on_missing": p.onMissing, "block": duration(d, &p.Block),
 		"delay": func() error {
 			p.OnLimit = policy.Delay
 			return duration(d, &p.MaxDelay)()

@@ -25,22 +25,22 @@ var fairvisorExamples = []string{
 }
 
 // everyField is a document with all fields of a policy, and policy the same in Go.
-const everyField = `{"jwt":"unverified","max_waiting":1048576,` +
-	`"except":[{"hosts":["x"],"ip:address":["10.0.0.0/8"]},{"methods":["GET"],"pathPrefix":"/e/"}],` +
-	`"policies":[{"id":"a","spec":{"selector":{"hosts":["h","i"],"methods":["POST"],` +
-	`"pathExact":"/x","pathPrefix":"/y"},"evaluation":"first_match","mode":"shadow","rules":[{"name":"delays",` +
+const everyField = `{"jwt":"unverified","max_waiting":1048576,"except":[{"hosts":["x"],` +
+	`"ip:address":["10.0.0.0/8"]},{"methods":["GET"],"pathPrefix":"/e/"}],"policies":[{"id":"a",` +
+	`"spec":{"selector":{"hosts":["h","i"],"methods":["POST"],"pathExact":"/x",` +
+	`"pathPrefix":"/y"},"evaluation":"first_match","mode":"shadow","rules":[{"name":"delays",` +
 	`"limit_keys":["header:k","jwt:l"],"match":{"header:p":"gold","query:q":"1"},` +
 	`"except":[{"pathExact":"/"}],"on_missing":"shared","mode":"shadow","on_limit":"delay",` +
 	`"max_delay":"1.5s","algorithm_config":{"tokens_per_second":0.1,"burst":7,` +
 	`"cost_source":"response:header:w","fixed_cost":1.5,"default_cost":2.5,"min_cost":3.5,` +
 	`"max_cost":4.5,"hide_cost_header":true}}],"fallback_limit":{"name":"f","limit_keys":[],` +
 	`"on_missing":"reject","block":"1h0m0s","algorithm_config":{"tokens_per_second":1,"burst":1,` +
-	`"cost_source":"response:status","status_costs":{"2xx":0,"401":1}}}}},{"id":"b","spec":{` +
-	`"evaluation":"all_match","rules":[{"name":"t","limit_keys":[],"priority":{"by":"class",` +
-	`"keep":{"*":0,"a":0.5}},"algorithm_config":{"tokens_per_second":1,"burst":2,"tiers":{` +
-	`"by":"plan","limits":{"\u003cé":{"tokens_per_second":0.3333333333333333,"burst":2}}}}},{"name":"m",` +
-	`"limit_keys":[],"algorithm_config":{"tokens_per_second":1,"burst":2,"adaptive":{"min":0.5,` +
-	`"max":2,"target_p99":"200ms"}}}]}}]}`
+	`"cost_source":"response:status","status_costs":{"2xx":0,"401":1}}}}},{"id":"b",` +
+	`"spec":{"evaluation":"all_match","rules":[{"name":"t","limit_keys":[],` +
+	`"priority":{"by":"class","keep":{"*":0,"a":0.5}},"algorithm_config":{"tokens_per_second":1,` +
+	`"burst":2,"tiers":{"by":"plan","limits":{"\u003cé":{"tokens_per_second":0.3333333333333333,` +
+	`"burst":2}}}}},{"name":"m","limit_keys":[],"algorithm_config":{"tokens_per_second":1,` +
+	`"burst":2,"adaptive":{"min":0.5,"max":2,"target_p99":"200ms"}}}]}}]}`
 
 var everyFieldInGo = Policy{
 	UnverifiedJWT: true, MaxWaiting: 1 << 20, Except: []Exception{

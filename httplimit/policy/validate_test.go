@@ -23,15 +23,11 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 	for _, c := range []struct{ policy, want string }{
 		{bad(`"rps": 10, "burst": 5`),
 			`algorithm_config.burst must be >= tokens_per_second (got 5, want >= 10)`},
-		{bad(`"rps": 0.5, "burst": 2.5`),
-			`algorithm_config.burst must be a whole number of tokens (got 2.5)`},
 		{
 			bad(`"rps": 10, "burst": 2.5`),
 			"algorithm_config.burst must be a whole number of tokens (got 2.5)\n" +
 				"algorithm_config.burst must be >= tokens_per_second (got 2.5, want >= 10)",
 		},
-		{bad(`"rps": 5, "burst": 0`),
-			`algorithm_config.burst must be >= tokens_per_second (got 0, want >= 5)`},
 		{
 			bad(`"rps": 1e-41, "burst": 1e-40`),
 			"algorithm_config.rps has too many digits (got 1e-41)\n" +
@@ -46,7 +42,6 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 			`algorithm_config.burst must be at most 1073741824 (got 1073741825)`},
 		{bad(`"rps": 1`), `algorithm_config.burst is missing`},
 		{bad(`"burst": 1`), `algorithm_config.tokens_per_second is missing, and so is its alias rps`},
-		{bad(`"rps": 0, "burst": 1`), `algorithm_config.rps must be > 0 (got 0)`},
 		{bad(`"rps": -1, "burst": -1`), "algorithm_config.rps must be > 0 (got -1)\n" +
 			"algorithm_config.burst must be > 0 (got -1)"},
 		{bad(`"tokens_per_second": 1, "rps": 0, "burst": 1`),
@@ -62,21 +57,14 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 			`algorithm_config.burst has too many digits (got 1` + strings.Repeat("0", 40) + `)`},
 		{bad(`"rps": 1, "burst": 1, "fixed_cost": 0`),
 			`algorithm_config.fixed_cost must be > 0 (got 0)`},
-		{bad(`"rps": 1, "burst": 1, "fixed_cost": 0.0000000001e-40`),
-			`algorithm_config.fixed_cost has too many digits (got 0.0000000001e-40)`},
 		{bad(`"rps": 1, "burst": 1, "fixed_cost": 10e-41`),
 			`algorithm_config.fixed_cost has too many digits (got 10e-41)`},
-		{bad(`"rps": 1, "burst": 1, "default_cost": -2`),
-			`algorithm_config.default_cost must be > 0 (got -2)`},
 		{bad(`"rps": 1, "burst": 1, "max_cost": 1e40`),
 			`algorithm_config.max_cost must be 1e-40 to 1e+17 (got 1e+40)`},
 		{bad(`"rps": 1, "burst": 1, "min_cost": 3, "max_cost": 2`),
 			`algorithm_config.min_cost must be <= max_cost (got 3, want <= 2)`},
-		{bad(`"rps": 1, "burst": 1, "cost_source": "header:a b"`), wantSource + `(got "header:a b")`},
 		{bad(`"rps": 1, "burst": 1, "cost_source": ""`), wantSource + `(got "")`},
 		{bad(`"rps": 1, "burst": 1, "cost_source": "cookie:x"`), wantSource + `(got "cookie:x")`},
-		{bad(`"rps": 1, "burst": 1, "cost_source": "response:query:x"`),
-			wantSource + `(got "response:query:x")`},
 		{bad(`"rps": 1, "burst": 1, "cost_source": "response:header:"`),
 			wantSource + `(got "response:header:")`},
 		{
@@ -105,9 +93,10 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 		{bad(`"rps": 1, "burst": 1, "burst": 2, "brust": 1`),
 			"algorithm_config.burst is there more than once\nalgorithm_config.brust is an unknown field"},
 		{
-			jsonRules("", ok, jsonRule("", `["header:", 1]`, 1, `"x": 1`), jsonRule("ok",
+			jsonRules("", ok, jsonRule("", `["header:", 1, 2]`, 1, `"x": 1`), jsonRule("ok",
 				`["ip:address", "ip:address"]`, 1, "")),
 			"rules[1].limit_keys[1] must be a string (got a number)\n" +
+				"rules[1].limit_keys[2] must be a string (got a number)\n" +
 				"rules[1].x is an unknown field\n" +
 				"rules[1].name must not be empty\n" +
 				"rules[1].limit_keys[0] must be header:<name>, with a name of A-Z a-z 0-9 _ - " +
@@ -167,20 +156,12 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 				"except[1].hosts[0] must be a host name, an IPv4 address or an IPv6 address in " +
 				"brackets (got \"*\")",
 		},
-		{`{"policies": [{"id": "a", "spec": []}]}`,
-			"policies[0].spec must be an object (got an array)"},
 		{`{"name": "a", "limit_keys": [], "algorithm_config": []}`,
 			"algorithm_config must be an object (got an array)"},
 		{jsonRules(""), "rules must not be empty without fallback_limit, because nothing would be " +
 			"limited"},
 		{`{"policies": []}`, "policies must not be empty, because nothing would be limited"},
 		{sprintf(`{"policies": [{"spec": {"rules": [%s]}}]}`, ok), "policies[0].id must not be empty"},
-		{`{"rules": [1]}`, "rules[0] must be an object (got a number)"},
-		{
-			jsonRules("", jsonRule("a", `[1, 2]`, 1, "")),
-			"rules[0].limit_keys[0] must be a string (got a number)\n" +
-				"rules[0].limit_keys[1] must be a string (got a number)",
-		},
 		{`{"rules": {}}`, "rules must be an array (got an object)"},
 		{
 			`{"name": "a", "algorithm": "leaky"}`,
@@ -188,17 +169,11 @@ func TestEveryErrorHasItsPath(t *testing.T) {
 				"algorithm must be token_bucket (got \"leaky\")\nalgorithm_config is missing",
 		},
 		{
-			jsonRules(`"selector": {"pathPrefix": "v1", "methods": [""], "hosts": [""], "path": 1}`, ok),
+			jsonRules(`"selector": {"pathPrefix": "v1", "methods": [""], "path": 1,
+				"hosts": ["a.example:80", "[::1]:80", "::1"]}`, ok),
 			"selector.path is an unknown field\nselector.pathPrefix must start with / (got \"v1\")\n" +
-				"selector.hosts[0] must be a host name, an IPv4 address or an IPv6 address in " +
-				"brackets (got \"\")\nselector.methods[0] must be a method, such as GET (got \"\")",
-		},
-		{
-			jsonRules(`"selector": {"hosts": ["a.example:80", "[::1]:80", "*.example", "::1"]}`, ok),
-			"selector.hosts[2] must be a host name, an IPv4 address or an IPv6 address in " +
-				"brackets (got \"*.example\")\n" +
-				"selector.hosts[3] must be a host name, an IPv4 address or an IPv6 address in " +
-				"brackets (got \"::1\")",
+				"selector.hosts[2] must be a host name, an IPv4 address or an IPv6 address in " +
+				"brackets (got \"::1\")\nselector.methods[0] must be a method, such as GET (got \"\")",
 		},
 		{jsonRules(`"fallback_limit": {"limit_keys": []}`),
 			"fallback_limit.algorithm_config is missing"},
