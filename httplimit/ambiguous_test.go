@@ -70,7 +70,7 @@ func TestRepeatedKeysInALadder(t *testing.T) {
 	free, trial := jsonRule("free", "[]", 5, ""), jsonRule("trial", `["header:k"]`, 5,
 		`"mode": "shadow"`)
 	for want, rules := range map[string][]string{
-		"gold (trial)": {jsonRule("gold", "[]", 5, gold), free, trial},
+		"gold! (trial)": {jsonRule("gold", "[]", 5, gold), free, trial},
 		"free (all)": {jsonRule("gold", "[]", 5, `"mode": "shadow", `+gold),
 			jsonRule("all", "[]", 5, `"mode": "shadow"`), free},
 	} {

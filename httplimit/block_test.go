@@ -2,15 +2,11 @@ package httplimit
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // A refusal holds each bucket that lacks the cost, and no other, and later ones extend nothing.
@@ -112,9 +108,7 @@ func TestBlockKeepsSettledCosts(t *testing.T) {
 	}{
 		{"nothing", func(s *site) *site { return s }, true},
 		{"the same policy", func(s *site) *site {
-			if err := s.SetPolicy(mustParse(t, policy(`"block": "2h",`, 3))); err != nil {
-				t.Fatal(err)
-			}
+			s.reload(policy(`"block": "2h",`, 3))
 			return s
 		}, true},
 		{"a larger burst and back", func(s *site) *site {
@@ -169,47 +163,24 @@ func TestBlockKeepsSettledCosts(t *testing.T) {
 
 // A store that fails when a rule blocks leaves the refusal as it is, and is reported.
 func TestBlockInAStoreThatFails(t *testing.T) {
-	for _, failing := range []bool{false, true} {
-		var errs []error
-		store := standingStore{Memory(), failing}
-		s := newSite(t, `{"name": "r", "limit_keys": ["header:k"], "block": "1h", "algorithm_config": {
-			"rps": 0.001, "burst": 1, "cost_source": "response:status", "status_costs": {"2xx": 1}}}`, WithStore(store),
-			WithHooks(Hooks{Error: func(_ *http.Request, e Event) { errs = append(errs, e.Err) }}))
-		s.granted(1, "K: a")
-		want := uint64(0)
-		if failing {
-			want = 2 // of the settlement and the refusal
-		}
-		if st := s.Stats()[0]; st.Errors != want || len(errs) != int(want) || st.Refused != 1 {
-			t.Errorf("fails %t: %v, %+v", failing, errs, st)
-		}
-		if x := s.Explain(request("K: a"))[0]; (x.RetryAfter > time.Hour) == failing {
-			t.Errorf("fails %t: %+v", failing, x)
-		}
+	var errs []error
+	s := newSite(t, `{"name": "r", "limit_keys": ["header:k"], "block": "1h", "algorithm_config": {
+		"rps": 0.001, "burst": 1, "cost_source": "response:status", "status_costs": {"2xx": 1}}}`,
+		WithStore(referenceStore{t: t, before: func(step, key string) error {
+			if step == "charge" && key == "a,standing" {
+				return errDown
+			}
+			return nil
+		}}),
+		WithHooks(Hooks{Error: func(_ *http.Request, e Event) { errs = append(errs, e.Err) }}))
+	s.granted(1, "K: a")
+	// Of the settlement and the refusal.
+	if st := s.Stats()[0]; st.Errors != 2 || len(errs) != 2 || st.Refused != 1 {
+		t.Errorf("%v, %+v", errs, st)
 	}
-}
-
-// standingStore is a store that may fail in the buckets of the costs that stand.
-type standingStore struct {
-	Store
-	fails bool
-}
-
-func (s standingStore) Limiters(rule string, limits []tb.Limit) ([]tb.StoreLimiter, error) {
-	all, err := s.Store.Limiters(rule, limits)
-	return []tb.StoreLimiter{standingLimiter{all[0], s.fails}}, err
-}
-
-type standingLimiter struct {
-	tb.StoreLimiter
-	fails bool
-}
-
-func (l standingLimiter) Charge(key string, cost float64) (tb.StoreCharge, error) {
-	if l.fails && strings.HasSuffix(key, standing) {
-		return nil, context.DeadlineExceeded
+	if x := s.Explain(request("K: a"))[0]; x.RetryAfter > time.Hour {
+		t.Errorf("%+v", x)
 	}
-	return l.StoreLimiter.Charge(key, cost)
 }
 
 // login is the policy of docs/how-do-i.md for a log-in.

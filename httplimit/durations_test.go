@@ -60,7 +60,9 @@ func TestFieldsOfABucketWithoutLevel(t *testing.T) {
 			"Retry-After: 2",
 		},
 	} {
-		s := newSite(t, oneRule("[]", c.config), WithStore(answering(c.answer)), steady())
+		s := newSite(t, oneRule("[]", c.config), steady(), WithStore(referenceStore{
+			t: t, answers: answers{decision: &c.answer, level: &tb.Level{Full: -1}},
+		}))
 		wants(t, s.get(), c.want)
 	}
 	if d := supplyTime(tb.Limit{Capacity: 1 << 30, Tokens: 1, Per: 1 << 33}, 1<<30); d != tb.Never {

@@ -2,21 +2,8 @@ package httplimit
 
 import (
 	"net/http"
-	"strings"
 	"testing"
 )
-
-// applied returns the labels of the rules that apply to a request, with ! after the fault of one.
-func (s *site) applied(r *http.Request) string {
-	var labels []string
-	for _, e := range s.Explain(r) {
-		if e.AmbiguousKey+e.MissingKey != "" {
-			e.Rule += "!"
-		}
-		labels = append(labels, e.Rule)
-	}
-	return strings.Join(labels, " ")
-}
 
 // A request is an exception if all fields of one of the exceptions fit it.
 func TestExceptionsOfAPolicyAndOfARule(t *testing.T) {
@@ -89,7 +76,7 @@ func TestTheNextRuleAppliesToAnException(t *testing.T) {
 		{jsonRules(`"evaluation": "first_match"`, a, b), once, "a", "b"},
 		{jsonRules(`"evaluation": "all_match"`, a, b), once, "a b", "b"},
 		{jsonRules(fallback, a), once, "a", "rest"},
-		{jsonRules(fallback, jsonRule("a", `["header:k"]`, 1, hidden+office)), once, "a rest", "rest"},
+		{jsonRules(fallback, jsonRule("a", `["header:k"]`, 1, hidden+office)), once, "(a) rest", "rest"},
 		{jsonRules(below, a, b), []string{"/v1/..%2fx", "K: k"}, "a!", "b!"},
 		{jsonRules(below, a), []string{"/v1/..%2fx", "K: k"}, "a!", ""},
 		{jsonRules("", reject), nil, "a!", ""},
@@ -127,9 +114,7 @@ func TestExceptionsCountNowhere(t *testing.T) {
 		}
 	}
 	wants(t, s.send(by("198.51.100.1")), "Used: ", "RateLimit-Remaining: 4")
-	if err := s.SetPolicy(mustParse(t, policy("198.51.100.0/24"))); err != nil {
-		t.Fatal(err)
-	}
+	s.reload(policy("198.51.100.0/24"))
 	wants(t, s.send(by("198.51.100.1")), "RateLimit-Remaining: ")
 	wants(t, s.send(by("192.0.2.1")), "RateLimit-Remaining: 2")
 }

@@ -23,7 +23,7 @@ func TestClientsDoNotChooseTheTimeLimitOfAStore(t *testing.T) {
 	for name, opts := range map[string][]Option{
 		"memory":        nil,
 		"store":         {WithStore(referenceStore{t: t})},
-		"patient store": {WithStore(patientStore{referenceStore{t: t}}), WithTimeout(0)},
+		"patient store": {WithStore(referenceStore{t: t, patient: true}), WithTimeout(0)},
 	} {
 		s := newSite(t, jsonRule("r", "[]", 2, ""), opts...)
 		for i, ctx := range []context.Context{canceled, late, canceled, late} {
@@ -37,7 +37,7 @@ func TestClientsDoNotChooseTheTimeLimitOfAStore(t *testing.T) {
 
 // stuckStore answers when its context ends.
 type stuckStore struct {
-	answering
+	referenceStore
 	seen *context.Context
 }
 

@@ -1,7 +1,6 @@
 package httplimit
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -82,6 +81,13 @@ func request(lines ...string) *http.Request {
 	return r
 }
 
+// by is a request of a client.
+func by(address string, lines ...string) *http.Request {
+	r := request(lines...)
+	r.RemoteAddr = "[" + address + "]:1"
+	return r
+}
+
 func (s *site) send(r *http.Request) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	s.handler.ServeHTTP(w, r)
@@ -112,6 +118,45 @@ func (s *site) unlimited(lines ...string) {
 	if w := s.get(lines...); w.Code != http.StatusOK || len(w.Header()) > 0 {
 		s.t.Fatalf("%v: status %d, header %v", lines, w.Code, w.Header())
 	}
+}
+
+// reload puts a policy in force.
+func (s *site) reload(policy string) {
+	s.t.Helper()
+	if err := s.SetPolicy(mustParse(s.t, policy)); err != nil {
+		s.t.Error(err)
+	}
+}
+
+// left returns the tokens in the bucket of the first rule that applies to a request.
+func (s *site) left(lines ...string) float64 {
+	s.t.Helper()
+	e := s.Explain(request(lines...))
+	if len(e) == 0 {
+		s.t.Fatal("no rule applies")
+	}
+	return e[0].Level.Tokens
+}
+
+// answer makes f the handler behind the limiter.
+func (s *site) answer(f http.HandlerFunc) { s.handler = s.Middleware(f) }
+
+// applying returns the names of the rules that apply. Shadow rules are in brackets, and a rule that
+// lacks its key, or has it more than once, ends with an exclamation mark.
+func (s *site) applying(lines ...string) string { return s.applied(request(lines...)) }
+
+func (s *site) applied(r *http.Request) string {
+	var names []string
+	for _, e := range s.Explain(r) {
+		if e.AmbiguousKey+e.MissingKey != "" {
+			e.Rule += "!"
+		}
+		if e.Shadow {
+			e.Rule = "(" + e.Rule + ")"
+		}
+		names = append(names, e.Rule)
+	}
+	return strings.Join(names, " ")
 }
 
 // wants checks fields, as in "Retry-After: 2". "Retry-After: " wants the field to be absent.
@@ -159,51 +204,16 @@ func jsonRule(name, keys string, burst int, more string) string {
 		"algorithm_config": {"rps": 1, "burst": %d}%s}`, name, keys, burst, more)
 }
 
+func slowRule(rate float64, burst int) string {
+	return oneRule(`["header:k"]`, sprintf(`"tokens_per_second": %v, "burst": %d`, rate, burst))
+}
+
 func jsonRules(more string, rules ...string) string {
 	if more != "" {
 		more += ","
 	}
 	return sprintf(`{%s"rules": [%s]}`, more, strings.Join(rules, ","))
 }
-
-// answering is a Store whose buckets always give the same answer, and report no level.
-type answering tb.Decision
-
-type answeringLimiter struct {
-	answer tb.Decision
-	limit  tb.Limit
-}
-
-type answeringCharge struct{ answer tb.Decision }
-
-func (a answering) Limiters(_ string, limits []tb.Limit) (all []tb.StoreLimiter, err error) {
-	for _, limit := range limits {
-		all = append(all, &answeringLimiter{answer: tb.Decision(a), limit: limit})
-	}
-	return all, nil
-}
-
-func (answering) TakeAll(
-	_ context.Context, t time.Time, charges []tb.Charge, buf []tb.Decision,
-) ([]tb.Decision, bool, error) {
-	return tb.TakeAll(t, charges, buf)
-}
-
-func (l *answeringLimiter) Charge(string, float64) (tb.StoreCharge, error) {
-	return answeringCharge{l.answer}, nil
-}
-func (l *answeringLimiter) SetLimit(limit tb.Limit) error { l.limit = limit; return nil }
-func (l *answeringLimiter) Limit() tb.Limit               { return l.limit }
-
-func (c answeringCharge) Peek(time.Time) (tb.Decision, error) { return c.answer, nil }
-func (c answeringCharge) Take(time.Time) (tb.Decision, error) { return c.answer, nil }
-func (answeringCharge) Level(time.Time) (tb.Level, error)     { return tb.Level{}, errDown }
-func (answeringCharge) Cancel()                               {}
-func (answeringCharge) MayWait(time.Duration)                 {}
-func (answeringCharge) Keep(float64)                          {}
-func (answeringCharge) HoldOnRefusal(time.Duration)           {}
-func (answeringCharge) Delay() time.Duration                  { return 0 }
-func (answeringCharge) Settle(float64) error                  { return nil }
 
 // details has the fields of a body after RFC 9457.
 type details struct {

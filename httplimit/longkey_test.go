@@ -43,7 +43,7 @@ func TestKeysInAStoreAreText(t *testing.T) {
 		long:       long + ",b",
 		long + "y": fmt.Sprintf("sha256(%x),b", sha256.Sum256([]byte(long+"y"))),
 	} {
-		if got := bucketKey(t, "A: "+value, WithStore(answering{})); got != want {
+		if got := bucketKey(t, "A: "+value, WithStore(referenceStore{t: t})); got != want {
 			t.Errorf("%q: %q, want %q", value, got, want)
 		}
 	}

@@ -5,28 +5,6 @@ import (
 	"testing"
 )
 
-// tokensLeft returns the tokens of the bucket that a request is charged to.
-func (s *site) tokensLeft(lines ...string) float64 {
-	s.t.Helper()
-	all := s.Explain(request(lines...))
-	if len(all) != 1 {
-		s.t.Fatalf("%d rules apply: %+v", len(all), all)
-	}
-	return all[0].Level.Tokens
-}
-
-// reload puts a policy in force.
-func (s *site) reload(policy string) {
-	s.t.Helper()
-	if err := s.SetPolicy(mustParse(s.t, policy)); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-func slowRule(rate float64, burst int) string {
-	return oneRule(`["header:k"]`, sprintf(`"tokens_per_second": %v, "burst": %d`, rate, burst))
-}
-
 // A policy that is rejected changes nothing, not even one limit: neither if it has an error, nor if
 // a new limiter cannot be made, nor if one of several limiters does not take its limit.
 func TestRejectedReloadChangesNoLimit(t *testing.T) {

@@ -1,7 +1,6 @@
 package httplimit
 
 import (
-	"context"
 	"math"
 	"net/http"
 	"strings"
@@ -11,75 +10,13 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// lyingStore is a referenceStore with other answers. What is nil changes nothing.
-type lyingStore struct {
-	referenceStore
-	lie      func() (decisions []tb.Decision, allowed bool) // of TakeAll
-	decision *tb.Decision                                   // of a charge
-	delay    time.Duration
-	level    *tb.Level
-	empty    bool // no charge, once the store is in use
-}
-
-type lyingLimiter struct {
-	tb.StoreLimiter
-	store *lyingStore
-}
-
-type lyingCharge struct {
-	tb.StoreCharge
-	store *lyingStore
-}
-
-func (s *lyingStore) Limiters(rule string, limits []tb.Limit) (all []tb.StoreLimiter, err error) {
-	all, err = s.referenceStore.Limiters(rule, limits)
-	for i := range all {
-		all[i] = lyingLimiter{all[i], s}
-	}
-	return all, err
-}
-
-func (s *lyingStore) TakeAll(ctx context.Context, t time.Time, charges []tb.Charge,
-	buf []tb.Decision) (decisions []tb.Decision, allowed bool, err error) {
-	decisions, allowed, err = s.referenceStore.TakeAll(ctx, t, charges, buf)
-	if s.lie != nil {
-		decisions, allowed = s.lie()
-	}
-	return decisions, allowed, err
-}
-
-func (l lyingLimiter) Charge(key string, cost float64) (tb.StoreCharge, error) {
-	c, err := l.StoreLimiter.Charge(key, cost)
-	if l.store.empty && key != "" {
-		return nil, nil
-	}
-	return lyingCharge{c, l.store}, err
-}
-
-func (c lyingCharge) Take(t time.Time) (tb.Decision, error) {
-	if c.store.decision != nil {
-		return *c.store.decision, nil
-	}
-	return c.StoreCharge.Take(t)
-}
-
-func (c lyingCharge) Delay() time.Duration { return c.store.delay }
-
-func (c lyingCharge) Level(t time.Time) (tb.Level, error) {
-	if c.store.level != nil {
-		return *c.store.level, nil
-	}
-	return c.StoreCharge.Level(t)
-}
-
 // wantFailure sends a request to limiters of a store, which must have failed: the request passes,
 // or gets 503, and the error names the store.
-func wantFailure(t *testing.T, name, policy string, store *lyingStore) {
+func wantFailure(t *testing.T, name, policy string, a answers) {
 	t.Helper()
-	store.t = t
 	for _, closed := range []bool{false, true} {
 		var failure error
-		opts := []Option{WithStore(store), WithHooks(Hooks{Error: func(_ *http.Request, e Event) {
+		opts := []Option{WithStore(referenceStore{t: t, answers: a}), WithHooks(Hooks{Error: func(_ *http.Request, e Event) {
 			failure = e.Err
 		}})}
 		want := http.StatusOK
@@ -92,7 +29,7 @@ func wantFailure(t *testing.T, name, policy string, store *lyingStore) {
 			want = http.StatusOK
 		}
 		if w.Code != want || failure == nil || s.Stats()[0].Errors != 1 ||
-			!strings.Contains(failure.Error(), "the store *httplimit.lyingStore returns nonsense") {
+			!strings.Contains(failure.Error(), "the store httplimit.referenceStore returns nonsense") {
 			t.Errorf("%s: status %d, want %d, error %v", name, w.Code, want, failure)
 		}
 		s.Explain(request("K: k"))
@@ -110,8 +47,8 @@ func TestNonsenseOfAStore(t *testing.T) {
 	}
 	answer := func(allowed bool, decisions ...tb.Decision) {
 		t.Helper()
-		lie := func() ([]tb.Decision, bool) { return decisions, allowed }
-		wantFailure(t, sprintf("%+v, %v", decisions, allowed), two, &lyingStore{lie: lie})
+		all := func() ([]tb.Decision, bool) { return decisions, allowed }
+		wantFailure(t, sprintf("%+v, %v", decisions, allowed), two, answers{all: all})
 	}
 	answer(true)
 	answer(false)
@@ -130,14 +67,14 @@ func TestNonsenseOfAStore(t *testing.T) {
 			answer(false, no, d)
 		}
 		shadow := jsonRule("r", `["header:k"]`, 5, `"mode": "shadow"`)
-		wantFailure(t, sprintf("%+v", d), shadow, &lyingStore{decision: &d})
+		wantFailure(t, sprintf("%+v", d), shadow, answers{decision: &d})
 	}
-	wantFailure(t, "no charge", two, &lyingStore{empty: true})
+	wantFailure(t, "no charge", two, answers{noCharge: true})
 	for _, mode := range []string{"enforce", "shadow"} {
 		delaying := `{"name": "r", "limit_keys": ["header:k"], "on_limit": "delay", "mode": "` + mode +
 			`", "max_delay": "1s", "algorithm_config": {"rps": 1, "burst": 5}}`
 		for _, delay := range []time.Duration{-1, math.MinInt64, time.Second + 1, tb.Never} {
-			wantFailure(t, "delay", delaying, &lyingStore{delay: delay})
+			wantFailure(t, "delay", delaying, answers{delay: &delay})
 		}
 	}
 }
@@ -146,9 +83,8 @@ func TestNonsenseOfAStore(t *testing.T) {
 func TestMoreTokensThanTheBurst(t *testing.T) {
 	d := tb.Decision{Allowed: true, Remaining: 9}
 	for _, mode := range []string{"enforce", "shadow"} {
-		s := newSite(t, jsonRule("r", "[]", 5, `"mode": "`+mode+`"`), WithStore(&lyingStore{
-			referenceStore: referenceStore{t: t}, decision: &d,
-			lie: func() ([]tb.Decision, bool) { return []tb.Decision{d}, true },
+		s := newSite(t, jsonRule("r", "[]", 5, `"mode": "`+mode+`"`), WithStore(referenceStore{
+			t: t, answers: answers{decision: &d},
 		}), WithHooks(Hooks{Shadow: func(_ *http.Request, e Event) {
 			if e.Remaining != 5 {
 				t.Errorf("%+v", e)
@@ -164,7 +100,7 @@ func TestMoreTokensThanTheBurst(t *testing.T) {
 func TestNonsenseLevels(t *testing.T) {
 	for _, level := range []tb.Level{{Full: -1}, {NextToken: math.MinInt64}} {
 		s := newSite(t, oneRule("[]", `"rps": 0.1, "burst": 5, "cost_source": "header:w"`), steady(),
-			WithStore(&lyingStore{referenceStore: referenceStore{t: t}, level: &level}),
+			WithStore(referenceStore{t: t, answers: answers{level: &level}}),
 			WithFields(Fields{XRateLimit: true}))
 		wants(t, s.get("W: 4"), "RateLimit-Reset: 10")
 		wants(t, s.get("W: 6"), "Retry-After: 50")

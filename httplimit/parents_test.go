@@ -6,19 +6,12 @@ import (
 	"testing"
 )
 
-// requestFrom returns a request from an address.
-func requestFrom(address string) *http.Request {
-	r := request()
-	r.RemoteAddr = "[" + address + "]:1"
-	return r
-}
-
 // The holder of a /48 has 65,536 networks of a /64. The parents bound what they get together.
 func TestParentNetworksAreChargedTogether(t *testing.T) {
 	s := newSite(t, jsonRules("", jsonRule("r", `["ip:address/64,/56,/48"]`, 2, "")))
 	granted := 0
 	for i := range 400 {
-		if s.send(requestFrom(sprintf("2001:db8:1:%x::1", i*163))).Code == http.StatusOK {
+		if s.send(by(sprintf("2001:db8:1:%x::1", i*163))).Code == http.StatusOK {
 			granted++
 		}
 	}
@@ -28,7 +21,7 @@ func TestParentNetworksAreChargedTogether(t *testing.T) {
 	// A /56 has 8, and a /64 has 2.
 	granted = 0
 	for i := range 100 {
-		if s.send(requestFrom(sprintf("2001:db8:2:%x::1", i))).Code == http.StatusOK {
+		if s.send(by(sprintf("2001:db8:2:%x::1", i))).Code == http.StatusOK {
 			granted++
 		}
 	}
@@ -36,7 +29,7 @@ func TestParentNetworksAreChargedTogether(t *testing.T) {
 		t.Errorf("%d requests from one /56 are granted, want 8", granted)
 	}
 	for i, want := range []int{200, 200, 429} {
-		if w := s.send(requestFrom(sprintf("2001:db8:3::%d", i))); w.Code != want {
+		if w := s.send(by(sprintf("2001:db8:3::%d", i))); w.Code != want {
 			t.Errorf("request %d from one /64: status %d, want %d", i, w.Code, want)
 		}
 	}

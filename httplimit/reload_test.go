@@ -33,11 +33,9 @@ func TestReloadKeepsBucketsOfRules(t *testing.T) {
 		`["ip:address"]`, 5, "")))
 	s.granted(3, "K: 1")
 	// a has another match and another position, b has another limit, and c is new.
-	if err := s.SetPolicy(mustParse(t, jsonRules("",
+	s.reload(jsonRules("",
 		jsonRule("c", `["header:c"]`, 1, ""), jsonRule("b", `["ip:address"]`, 6, ""),
-		jsonRule("a", `["header:k"]`, 3, `"match": {"header:k": "1"}`)))); err != nil {
-		t.Fatal(err)
-	}
+		jsonRule("a", `["header:k"]`, 3, `"match": {"header:k": "1"}`)))
 	for _, e := range s.Explain(request("K: 1", "C: 1")) {
 		want := map[string]int{"a": 0, "b": 1, "c": 0}[e.Rule]
 		if e.Remaining != want {
@@ -52,16 +50,12 @@ func TestReloadKeepsBucketsOfRules(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 	// The rule is the same with another spelling of the header.
-	if err := s.SetPolicy(mustParse(t, jsonRules("", jsonRule("a", `["header:K"]`, 3,
-		"")))); err != nil {
-		t.Fatal(err)
-	}
+	s.reload(jsonRules("", jsonRule("a", `["header:K"]`, 3,
+		"")))
 	s.granted(0, "K: 1")
 	// The same name with other keys is another rule.
-	if err := s.SetPolicy(mustParse(t, jsonRules("", jsonRule("a", `["query:k"]`, 3,
-		"")))); err != nil {
-		t.Fatal(err)
-	}
+	s.reload(jsonRules("", jsonRule("a", `["query:k"]`, 3,
+		"")))
 	s.granted(3, "/?k=1")
 }
 

@@ -5,19 +5,6 @@ import (
 	"testing"
 )
 
-// applying returns the names of the rules that apply. Shadow rules are in brackets.
-func (s *site) applying(lines ...string) string {
-	var names []string
-	for _, e := range s.Explain(request(lines...)) {
-		name := e.Rule
-		if e.Shadow {
-			name = "(" + name + ")"
-		}
-		names = append(names, name)
-	}
-	return strings.Join(names, " ")
-}
-
 func TestMatchComparesAllPairsAsText(t *testing.T) {
 	s := newSite(t, jsonRules("", jsonRule("r", `["ip:address"]`, 2,
 		`"match": {"jwt:level": 0.3e1, "jwt:paid": true, "header:x-plan": "gold",

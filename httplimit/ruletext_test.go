@@ -46,7 +46,9 @@ func TestPaceOfALongWindow(t *testing.T) {
 	limit := tb.Limit{Capacity: 1<<30 - 1, Tokens: 1, Per: seconds * time.Second}
 	for _, left := range []int{1, 33_038_209, 33_038_210, 1<<30 - 2} {
 		l, err := New(Rules(Rule{Name: "r", Limit: limit}),
-			WithStore(answering{Allowed: true, Remaining: left}))
+			WithStore(referenceStore{t: t, answers: answers{decision: &tb.Decision{
+				Allowed: true, Remaining: left,
+			}}}))
 		if err != nil {
 			t.Fatal(err)
 		}

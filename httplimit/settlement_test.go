@@ -18,19 +18,6 @@ func reporting(source, more string) string {
 		"cost_source": "`+source+`"`+more)
 }
 
-// left returns the tokens in the bucket of the first rule that applies to a request.
-func (s *site) left(lines ...string) float64 {
-	s.t.Helper()
-	e := s.Explain(request(lines...))
-	if len(e) == 0 {
-		s.t.Fatal("no rule applies")
-	}
-	return e[0].Level.Tokens
-}
-
-// answer makes f the handler behind the limiter.
-func (s *site) answer(f http.HandlerFunc) { s.handler = s.Middleware(f) }
-
 // settled checks how the requests of the first rule were settled.
 func (s *site) settled(settled, estimated uint64) {
 	s.t.Helper()
@@ -137,9 +124,7 @@ func TestReloadDuringAResponse(t *testing.T) {
 	policy := reporting("response:bytes", "")
 	s := newSite(t, policy)
 	s.answer(func(w http.ResponseWriter, _ *http.Request) {
-		if err := s.SetPolicy(mustParse(t, policy)); err != nil {
-			t.Error(err)
-		}
+		s.reload(policy)
 		w.Write(make([]byte, 60))
 	})
 	s.get()
@@ -148,9 +133,7 @@ func TestReloadDuringAResponse(t *testing.T) {
 		t.Errorf("%v left", s.left())
 	}
 	s.answer(func(w http.ResponseWriter, _ *http.Request) {
-		if err := s.SetPolicy(mustParse(t, jsonRule("other", "[]", 5, ""))); err != nil {
-			t.Error(err)
-		}
+		s.reload(jsonRule("other", "[]", 5, ""))
 		w.Write(make([]byte, 60))
 	})
 	s.get()

@@ -47,13 +47,6 @@ func (s *site) restarted(snapshot, policy string, opts ...Option) (*site, Restor
 	return next, done
 }
 
-// by is a request of a client.
-func by(address string, lines ...string) *http.Request {
-	r := request(lines...)
-	r.RemoteAddr = "[" + address + "]:1"
-	return r
-}
-
 func TestRestoreGivesEachBucketItsTokens(t *testing.T) {
 	s := newSite(t, threeRules)
 	long := "K: " + strings.Repeat("long", 100)
@@ -95,7 +88,7 @@ func TestRestoreGivesEachBucketItsTokens(t *testing.T) {
 	if text := unzip(t, s.snapshot()); strings.Contains(text, `{"bucket"`) {
 		t.Error(text)
 	}
-	if text := unzip(t, newSite(t, threeRules, WithStore(answering{})).snapshot()); len(text) == 0 ||
+	if text := unzip(t, newSite(t, threeRules, WithStore(referenceStore{t: t})).snapshot()); len(text) == 0 ||
 		strings.Contains(text, `{"rule"`) {
 		t.Error(text)
 	}
@@ -123,7 +116,7 @@ func TestRestoreSkipsRulesWithOtherKeys(t *testing.T) {
 		{threeRules, []Option{WithClientAddress(ClientAddress{IPv6Bits: 56})}, []string{key}},
 		{threeRules, []Option{WithClientAddress(ClientAddress{IPv4Bits: 24})},
 			[]string{net, net48, key}},
-		{threeRules, []Option{WithStore(answering{})}, []string{net, net48, key, all}},
+		{threeRules, []Option{WithStore(referenceStore{t: t})}, []string{net, net48, key, all}},
 	} {
 		var want []string
 		for _, id := range c.skipped {
@@ -251,9 +244,7 @@ func TestReloadDuringASnapshot(t *testing.T) {
 	s.get("K: drained")
 	var b bytes.Buffer
 	if err := s.Snapshot(&onFirstWrite{Writer: &b, do: func() {
-		if err := s.SetPolicy(mustParse(t, slowRule(1, 10))); err != nil {
-			t.Error(err)
-		}
+		s.reload(slowRule(1, 10))
 	}}); err != nil {
 		t.Fatal(err)
 	}

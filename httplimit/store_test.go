@@ -16,12 +16,23 @@ import (
 
 // referenceStore is a Store of limiters of tb/mutex.
 type referenceStore struct {
-	t    *testing.T
-	opts []tb.Option // of the limiters
+	t       *testing.T
+	opts    []tb.Option // of the limiters
+	patient bool        // wants calls without a time limit
+	answers
 	// before is called before each step, and its error is the error of the step. It may be nil. The
 	// steps are limiters and take all, with the name of the rule or "", and charge, peek, take, level
 	// and settle, with the key.
 	before func(step, on string) error
+}
+
+// answers replace the true ones of a referenceStore. What is nil changes nothing.
+type answers struct {
+	all      func() (decisions []tb.Decision, allowed bool) // of TakeAll
+	decision *tb.Decision                                   // of a charge
+	delay    *time.Duration
+	level    *tb.Level
+	noCharge bool // once the store is in use
 }
 
 func (s referenceStore) step(step, on string) error {
@@ -60,18 +71,25 @@ func (s referenceStore) Limiters(
 func (s referenceStore) TakeAll(
 	ctx context.Context, t time.Time, charges []tb.Charge, buf []tb.Decision,
 ) ([]tb.Decision, bool, error) {
-	if _, ok := ctx.Deadline(); !ok || ctx.Err() != nil {
-		s.t.Error("the context has no deadline, or the one of the client")
+	if _, ok := ctx.Deadline(); ok == s.patient || ctx.Err() != nil {
+		s.t.Error("the context has the deadline of the client, none or one too many")
 	}
 	if err := s.step("take all", ""); err != nil {
 		return nil, false, err
 	}
-	return tb.TakeAll(t, charges, buf)
+	decisions, allowed, err := tb.TakeAll(t, charges, buf)
+	if s.all != nil {
+		decisions, allowed = s.all()
+	}
+	return decisions, allowed, err
 }
 
 func (r referenceTier) Charge(key string, cost float64) (tb.StoreCharge, error) {
 	if err := r.store.step("charge", key); err != nil {
 		return nil, err
+	}
+	if r.store.noCharge && key != "" {
+		return nil, nil
 	}
 	c, err := r.ChargeIn(r.tier, key, cost)
 	return referenceCharge{&c, key, r.store}, err
@@ -92,12 +110,25 @@ func (c referenceCharge) Take(t time.Time) (tb.Decision, error) {
 	if err := c.store.step("take", c.key); err != nil {
 		return tb.Decision{}, err
 	}
+	if d := c.store.decision; d != nil {
+		return *d, nil
+	}
 	return c.Charge.Take(t)
+}
+
+func (c referenceCharge) Delay() time.Duration {
+	if d := c.store.delay; d != nil {
+		return *d
+	}
+	return c.Charge.Delay()
 }
 
 func (c referenceCharge) Level(t time.Time) (tb.Level, error) {
 	if err := c.store.step("level", c.key); err != nil {
 		return tb.Level{Tokens: 99}, err
+	}
+	if level := c.store.level; level != nil {
+		return *level, nil
 	}
 	return c.Charge.Level(t)
 }
@@ -106,11 +137,12 @@ func (c referenceCharge) Settle(actual float64) error {
 	return errors.Join(c.store.step("settle", c.key), c.Charge.Settle(actual))
 }
 
-// oneStore has one limiter for all limits.
-type oneStore struct{ referenceStore }
+// bareStore has one limiter for all limits, without Reset.
+type bareStore struct{ referenceStore }
 
-func (s oneStore) Limiters(rule string, limits []tb.Limit) ([]tb.StoreLimiter, error) {
-	return s.referenceStore.Limiters(rule, limits[:1])
+func (s bareStore) Limiters(rule string, limits []tb.Limit) ([]tb.StoreLimiter, error) {
+	all, err := s.referenceStore.Limiters(rule, limits)
+	return []tb.StoreLimiter{struct{ tb.StoreLimiter }{all[0]}}, err
 }
 
 // What a store lacks is an error of New.
@@ -118,8 +150,8 @@ func TestStoresThatLackSomething(t *testing.T) {
 	whole := referenceStore{t: t}
 	for want, opts := range map[string][]Option{
 		"WithStore: want a store": {WithStore(nil)},
-		`rule "key": the store httplimit.oneStore returns nonsense: 1 limiters`: {
-			WithStore(oneStore{whole})},
+		`rule "key": the store httplimit.bareStore returns nonsense: 1 limiters`: {
+			WithStore(bareStore{whole})},
 		`rule "key": charge`: {WithStore(referenceStore{t: t, before: func(step, _ string) error {
 			if step == "charge" {
 				return errors.New(step)
@@ -134,41 +166,13 @@ func TestStoresThatLackSomething(t *testing.T) {
 	}
 }
 
-// patientStore wants calls without a time limit.
-type patientStore struct{ referenceStore }
-
-func (s patientStore) TakeAll(
-	ctx context.Context, t time.Time, charges []tb.Charge, buf []tb.Decision,
-) ([]tb.Decision, bool, error) {
-	if _, ok := ctx.Deadline(); ok || ctx.Err() != nil {
-		s.t.Error("the context has a deadline, or has ended")
-	}
-	return tb.TakeAll(t, charges, buf)
-}
-
-// lazyStore asks no charge after one that refuses.
-type lazyStore struct{ referenceStore }
-
-func (s lazyStore) TakeAll(
-	ctx context.Context, t time.Time, charges []tb.Charge, buf []tb.Decision,
-) ([]tb.Decision, bool, error) {
-	decisions, allowed, err := s.referenceStore.TakeAll(ctx, t, charges, buf)
-	for i := range decisions {
-		if !allowed && decisions[i].Allowed {
-			decisions[i] = tb.Decision{}
-		}
-	}
-	return decisions, allowed, err
-}
-
 // A rule that a store has not asked has refused nothing.
 func TestAStoreThatAsksFewRules(t *testing.T) {
 	s := newSite(t, jsonRules("", jsonRule("a", "[]", 1, ""), jsonRule("b", "[]", 5, "")),
-		WithStore(lazyStore{referenceStore{t: t}}))
-	s.granted(1)
-	if w := s.get(); w.Code != http.StatusTooManyRequests {
-		t.Errorf("status %d", w.Code)
-	}
+		WithStore(referenceStore{t: t, answers: answers{all: func() ([]tb.Decision, bool) {
+			return []tb.Decision{{RetryAfter: 1}, {}}, false
+		}}}))
+	s.granted(0)
 	if all := s.Stats(); all[0].Refused == 0 || all[1].Refused != 0 {
 		t.Errorf("refused by %d and %d rules, want only by the first", all[0].Refused, all[1].Refused)
 	}
@@ -308,9 +312,7 @@ func TestARuleInAStoreGetsTiers(t *testing.T) {
 	}))
 	tiers := `"rps": 1, "burst": 2,
 		"tiers": {"by": "header:plan", "limits": {"a": {"rps": 1, "burst": 3}}}`
-	if err := s.SetPolicy(mustParse(t, oneRule("[]", tiers))); err != nil {
-		t.Fatal(err)
-	}
+	s.reload(oneRule("[]", tiers))
 	s.granted(3, "Plan: a")
 	if !slices.Equal(names, []string{"r:", "r:"}) {
 		t.Errorf("%q", names)

@@ -88,7 +88,7 @@ func TestReloadOfTiersKeepsTokens(t *testing.T) {
 			t.Errorf("%s: %d, want %d", c.plan, got, c.limit)
 		}
 		s.get(lines...)
-		if got := s.tokensLeft(lines...); got != c.want-1 {
+		if got := s.left(lines...); got != c.want-1 {
 			t.Errorf("%s of %d: %v tokens, want %v", c.plan, c.limit, got, c.want-1)
 		}
 		s.now = s.now.Add(time.Second) // the token comes back
@@ -124,7 +124,7 @@ func TestPlacesOfTiers(t *testing.T) {
 					got, c.counted)
 			}
 		}
-		if got := s.tokensLeft("K: 1"); got != 9 {
+		if got := s.left("K: 1"); got != 9 {
 			t.Errorf("%d tiers at first: %v tokens, want 9", first, got)
 		}
 	}
@@ -152,7 +152,7 @@ func TestSnapshotsHaveTiers(t *testing.T) {
 	} {
 		next, done := s.restarted(text, c.policy)
 		for i, plan := range c.plan {
-			got := next.tokensLeft(sprint("K: ", i), "Plan: "+plan)
+			got := next.left(sprint("K: ", i), "Plan: "+plan)
 			if got != c.want[i] || done.Buckets != 4 {
 				t.Errorf("key %d, plan %q: %v tokens, want %v, %+v\n%s", i, plan, got, c.want[i], done, text)
 			}
@@ -174,7 +174,7 @@ func TestTierThatIsGone(t *testing.T) {
 	s.now = s.now.Add(2 * time.Second)
 	s.reload(fast)
 	for key, want := range map[string]float64{"more": 10, "none": 2} {
-		if got := s.tokensLeft("K: "+key, "Plan: gold"); got != want {
+		if got := s.left("K: "+key, "Plan: gold"); got != want {
 			t.Errorf("%s: %v tokens, want %v", key, got, want)
 		}
 	}
@@ -187,9 +187,7 @@ func TestReloadOfTiersDuringASnapshot(t *testing.T) {
 	go func() {
 		defer close(done)
 		for i := range 50 {
-			if err := s.SetPolicy(mustParse(t, plans(sprint("plan", i), 20))); err != nil {
-				t.Error(err)
-			}
+			s.reload(plans(sprint("plan", i), 20))
 		}
 	}()
 	for {
