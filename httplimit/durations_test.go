@@ -1,8 +1,13 @@
 package httplimit
 
 import (
+	"net/http"
+	"net/http/httptest"
+	"strconv"
 	"testing"
 	"time"
+
+	"github.com/dunglas/httpsfv"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -68,4 +73,172 @@ func TestFieldsOfABucketWithoutLevel(t *testing.T) {
 	if d := supplyTime(tb.Limit{Capacity: 1 << 30, Tokens: 1, Per: 1 << 33}, 1<<30); d != tb.Never {
 		t.Errorf("2³⁰ tokens take %v", d)
 	}
+}
+
+// refusal returns the Retry-After of a request that is refused with the given base.
+func refusal(t *testing.T, base int, r *http.Request, opts ...Option) int {
+	t.Helper()
+	s := newSite(t, oneRule("[]", sprintf(`"rps": %.9f, "burst": 1`, min(1,
+		1/float64(base)+1e-9))), opts...)
+	s.send(r)
+	w := s.send(r)
+	n, err := strconv.Atoi(w.Header().Get("Retry-After"))
+	if err != nil {
+		t.Fatal(w.Code, w.Header())
+	}
+	return n
+}
+
+// Also clients that must wait for a second do not come back together.
+func TestJitterIsWithinHalfOfBaseAndReachesBothEnds(t *testing.T) {
+	for _, base := range []int{1, 2, 3, 4, 5, 10} {
+		const clients = 200
+		seen, most := map[int]int{}, (base+1)/2
+		for i := range clients {
+			r := request()
+			r.RemoteAddr = sprintf("192.0.2.%d:1", i)
+			seen[refusal(t, base, r)-base]++
+		}
+		for offset, n := range seen {
+			if offset < 0 || offset > most || n > clients/(most+1)*3/2 {
+				t.Errorf("base %d: %d clients with offset %d", base, n, offset)
+			}
+		}
+		if len(seen) != most+1 {
+			t.Errorf("base %d: offsets %v", base, seen)
+		}
+	}
+}
+
+func TestJitterDependsOnSaltSubjectAddressAndPath(t *testing.T) {
+	const base = 100_000
+	user := func(name string, v any) *http.Request {
+		r := request("/p")
+		return r.WithContext(ContextWithClaims(r.Context(), map[string]any{name: v}))
+	}
+	from := func(address string) *http.Request {
+		r := request("/p")
+		r.RemoteAddr = address
+		return r
+	}
+	all := map[int]string{}
+	for _, c := range []struct {
+		name string
+		r    *http.Request
+		opts []Option
+	}{
+		{"path", request("/p"), nil},
+		{"other path", request("/q"), nil},
+		{"secret", request("/p"), []Option{WithSharedSecret("s")}},
+		{"sub", user("sub", "7"), nil},
+		{"other sub", user("sub", "8"), nil},
+		{"address", from("[2001:db8::1]:1"), nil},
+		{"other address", from("[2001:db8:0:1::1]:1"), nil},
+	} {
+		got := refusal(t, base, c.r, c.opts...)
+		if again := refusal(t, base, c.r, c.opts...); again != got {
+			t.Errorf("%s: %d and then %d", c.name, got, again)
+		}
+		if other, ok := all[got]; ok {
+			t.Errorf("%s and %s have the same", c.name, other)
+		}
+		all[got] = c.name
+	}
+	same := func(what string, a, b *http.Request) {
+		if x, y := refusal(t, base, a), refusal(t, base, b); x != y {
+			t.Errorf("%s: %d and %d", what, x, y)
+		}
+	}
+	same("query", request("/p?a"), request("/p?b"))
+	same("port and network", from("[2001:db8::1]:1"), from("[2001:db8::ffff]:2"))
+	same("user_id", user("sub", "7"), user("user_id", 7))
+	same("uid", user("sub", "7"), user("uid", "7"))
+	all3 := map[string]any{"sub": "7", "user_id": "8", "uid": "9"}
+	both := map[string]any{"user_id": "7", "uid": "9", "sub": ""}
+	for _, claims := range []map[string]any{all3, both} {
+		r := request("/p")
+		same("the first of several", user("sub", "7"),
+			r.WithContext(ContextWithClaims(r.Context(), claims)))
+	}
+	same("header", request("/p", "X: 1"), request("/p", "X: 2"))
+}
+
+// The offset is the same in every process and version: these are its values.
+func TestJitterIsStable(t *testing.T) {
+	for _, c := range []struct {
+		path string
+		want int
+	}{{"/", 1029}, {"/a", 1398}, {"/b", 1074}} {
+		if got := refusal(t, 1000, request(c.path), WithSharedSecret("salt")); got != c.want {
+			t.Errorf("%s: %d, want %d", c.path, got, c.want)
+		}
+	}
+}
+
+// A client that spreads the tokens left over the effective window keeps to the rate.
+func TestPaceOfTheFieldIsThatOfThePolicy(t *testing.T) {
+	for _, c := range []struct{ rps, burst, want string }{
+		{"0.5", "1800", "r=1799 t=3598"},
+		{"100", "200", "r=199 t=2"},
+		{"1e9", "1000000000", "r=999999999 t=1"},
+		{"0.000000001", "1073741824", "r=1073741823 t=999999999068677"},
+		{"0.1", "2", "r=1 t=10"},
+		{"0.1", "1", "r=0 t=10"},
+		{"5", "10", "r=9 t=2"},
+	} {
+		s := newSite(t, oneRule("[]", `"rps": `+c.rps+`, "burst": `+c.burst),
+			WithFields(Fields{Policy: true}))
+		w := s.get()
+		if got := items(t, w, "RateLimit"); got[0] != "r "+c.want {
+			t.Errorf("%s/s and %s: %s, want %s", c.rps, c.burst, got, c.want)
+		}
+		for range 300 {
+			s.now = s.now.Add(37 * time.Millisecond)
+			w := s.get()
+			r, t1 := twoParams(t, w, "RateLimit")
+			q, window := twoParams(t, w, "RateLimit-Policy")
+			if float64(r)*float64(window) > float64(t1)*float64(q)*(1+1e-9) {
+				t.Errorf("%s/s and %s: r=%d t=%d is faster than q=%d w=%d", c.rps, c.burst, r, t1, q,
+					window)
+			}
+		}
+	}
+}
+
+// The tokens times the window need more than 64 bits, and rounding up carries into the upper ones.
+func TestPaceOfALongWindow(t *testing.T) {
+	const seconds = 931_320
+	limit := tb.Limit{Capacity: 1<<30 - 1, Tokens: 1, Per: seconds * time.Second}
+	for _, left := range []int{1, 33_038_209, 33_038_210, 1<<30 - 2} {
+		l, err := New(Rules(Rule{Name: "r", Limit: limit}),
+			WithStore(referenceStore{t: t, answers: answers{decision: &tb.Decision{
+				Allowed: true, Remaining: left,
+			}}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := httptest.NewRecorder()
+		l.Decide(w, request())
+		wants(t, w, sprintf(`RateLimit: "r";r=%d;t=%d`, left, int64(left)*seconds))
+	}
+}
+
+// twoParams returns the parameters of the only item of a list.
+func twoParams(t *testing.T, w *httptest.ResponseRecorder, name string) (a, b int64) {
+	t.Helper()
+	list, err := httpsfv.UnmarshalList(w.Header().Values(name))
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%v %v", list, err)
+	}
+	params := list[0].(httpsfv.Item).Params
+	names := params.Names()
+	x, _ := params.Get(names[0])
+	y, _ := params.Get(names[1])
+	return x.(int64), y.(int64)
+}
+
+// The quota of a rule that counts bytes has their unit.
+func TestPolicyOfBytes(t *testing.T) {
+	s := newSite(t, reporting("response:bytes", ""), WithFields(Fields{Policy: true}))
+	wants(t, s.get(), `RateLimit-Policy: "r";q=100;w=100;qu="content-bytes"`)
 }

@@ -1,7 +1,10 @@
 package httplimit
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -115,5 +118,78 @@ func TestFormatMaskedKey(t *testing.T) {
 	}
 	if key[0].Value != "a b" {
 		t.Error("FormatMaskedKey changed its argument")
+	}
+}
+
+func TestLongKeysAreHashed(t *testing.T) {
+	s := newSite(t, jsonRules("", jsonRule("r", `["header:a"]`, 1, "")))
+	long := strings.Repeat("x", 129)
+	for _, v := range []string{long[:128], long, long + "y", strings.Repeat("x", 1<<20)} {
+		s.granted(1, "A: "+v)
+	}
+	if part := s.Explain(request("A: " + long[:128]))[0].Key[0]; part.Value != long[:128] {
+		t.Errorf("Explain has the key %q", part.Value)
+	}
+	sum := sha256.Sum256([]byte(long)) // may be sent too, and is another value
+	s.granted(1, "A: "+string(sum[:]))
+	for bytes, want := range map[int]int{63: 66, 128: 132, 129: 35, 1 << 20: 35} {
+		if got := len(bucketKey(t, "A: "+strings.Repeat("x", bytes))); got != want {
+			t.Errorf("a value of %d bytes: the key has %d bytes, want %d", bytes, got, want)
+		}
+	}
+}
+
+// bucketKey returns the key of a request's bucket.
+func bucketKey(t *testing.T, field string, opts ...Option) string {
+	s := newSite(t, jsonRules("", jsonRule("r", `["header:a", "header:b"]`, 1, "")), opts...)
+	c := s.begin(request(field, "B: b"))
+	defer c.end()
+	c.findRules()
+	return strings.Clone(c.entries[0].key)
+}
+
+// An operator can compute the key in a store from the request, also a long one.
+func TestKeysInAStoreAreText(t *testing.T) {
+	long := strings.Repeat("x", 128)
+	for value, want := range map[string]string{
+		"alice":    "alice,b",
+		"a,b {c}":  "a%2Cb%20%7Bc%7D,b",
+		long:       long + ",b",
+		long + "y": fmt.Sprintf("sha256(%x),b", sha256.Sum256([]byte(long+"y"))),
+	} {
+		if got := bucketKey(t, "A: "+value, WithStore(referenceStore{t: t})); got != want {
+			t.Errorf("%q: %q, want %q", value, got, want)
+		}
+	}
+}
+
+// WithHeader is asked for the fields of keys, matches, tiers, costs, claims and trusted proxies, by
+// their canonical names. Request.Header is not.
+func TestHeaderComesFromWithHeader(t *testing.T) {
+	fields := http.Header{
+		"X-Key": {"k"}, "X-Plan": {"gold"}, "X-Tier": {"big"}, "X-Cost": {"3"},
+		"X-Forwarded-For": {"198.51.100.7"}, "Authorization": {token(`{"sub": "s"}`)},
+	}
+	var events []Event
+	s := newSite(t, jsonRules(`"jwt": "unverified"`, `{"name": "r",
+		"limit_keys": ["header:x-key", "ip:address", "jwt:sub"], "match": {"header:x-plan": "gold"},
+		"algorithm_config": {"rps": 1, "burst": 10, "cost_source": "header:x-cost",
+		"tiers": {"by": "header:x-tier", "limits": {"big": {"rps": 1, "burst": 20}}}}}`),
+		WithClientAddress(ClientAddress{Trusted: []netip.Prefix{netip.MustParsePrefix("::/0")}}),
+		WithHeader(func(_ *http.Request, name string) []string { return fields[name] }),
+		WithHooks(Hooks{Granted: func(_ *http.Request, e Event) { events = append(events, e) }}))
+	r := request("X-Key: other", "X-Plan: other", "X-Cost: 9", "X-Tier: other")
+	r.RemoteAddr = "[2001:db8::1]:443"
+	s.send(r)
+	want := []KeyPart{{"header:x-key", "k"}, {"ip:address", "198.51.100.7"}, {"jwt:sub", "s"}}
+	if len(events) != 1 || events[0].Remaining != 17 || !slices.Equal(events[0].Key, want) {
+		t.Errorf("%+v", events)
+	}
+	if a := s.ClientAddress(r); a != netip.MustParseAddr("198.51.100.7") {
+		t.Errorf("the client is %v", a)
+	}
+	fields["X-Key"] = []string{"k", "k"}
+	if w := s.send(r); w.Code != http.StatusBadRequest {
+		t.Errorf("a repeated field: status %d, want 400", w.Code)
 	}
 }

@@ -1,8 +1,12 @@
 package httplimit
 
 import (
+	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
+	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 func TestMatchComparesAllPairsAsText(t *testing.T) {
@@ -154,4 +158,169 @@ func TestRuleThatDoesNotApply(t *testing.T) {
 	s = newSite(t, jsonRules("", strings.Replace(plans("gold", 50), `"r"`, `"key"`, 1),
 		jsonRule("all", "[]", 5, "")))
 	s.granted(5, "Plan: gold", "Plan: free")
+}
+
+// A shadow rule applies where it would apply if it were enforced. The other rules apply as if the
+// shadow rule were not there.
+func TestShadowRuleInALadder(t *testing.T) {
+	const gold = `"match": {"header:plan": "gold"}`
+	keys := `["header:k"]`
+	for _, c := range []struct {
+		rules      []string
+		evaluation string
+		want       string // for gold
+	}{
+		{
+			[]string{
+				jsonRule("t", keys, 1, `"mode": "shadow"`), jsonRule("g", keys, 1, gold),
+				jsonRule("f", keys, 1, ""),
+			},
+			"ladders", "g (t)",
+		},
+		{
+			[]string{
+				jsonRule("g", keys, 1, gold), jsonRule("t", keys, 1, `"mode": "shadow"`),
+				jsonRule("f", keys, 1, ""),
+			},
+			"ladders", "g",
+		},
+		{[]string{
+			jsonRule("g", keys, 1, gold+`, "mode": "shadow"`), jsonRule("t", keys, 1,
+				`"mode": "shadow"`),
+			jsonRule("f", keys, 1, ""),
+		}, "ladders", "f (g)"},
+		{[]string{jsonRule("f", keys, 1, ""), jsonRule("t", keys, 1, `"mode": "shadow"`)},
+			"ladders", "f (t)"},
+		{
+			[]string{
+				jsonRule("t", "[]", 1, `"mode": "shadow"`), jsonRule("g", keys, 1, gold),
+				jsonRule("f", keys, 1, ""),
+			},
+			"first_match", "g (t)",
+		},
+		{[]string{jsonRule("g", keys, 1, gold), jsonRule("t", "[]", 1, `"mode": "shadow"`)},
+			"first_match", "g"},
+		{[]string{jsonRule("t", keys, 1, `"mode": "shadow"`), jsonRule("g", keys, 1, gold)},
+			"all_match", "g (t)"},
+	} {
+		s := newSite(t, jsonRules(sprintf(`"evaluation": %q`, c.evaluation), c.rules...))
+		if got := s.applying("K: 1", "Plan: gold"); got != c.want {
+			t.Errorf("%s %v: %s, want %s", c.evaluation, c.rules, got, c.want)
+		}
+	}
+}
+
+func TestShadowSetsAndMissingKeys(t *testing.T) {
+	var last Event
+	s := newSite(t, jsonRules(`"mode": "shadow"`, jsonRule("a", "[]", 1, ""),
+		jsonRule("b", `["header:k"]`, 1, `"on_missing": "reject"`)),
+		WithHooks(Hooks{Shadow: func(_ *http.Request, e Event) { last = e }}))
+	for range 3 {
+		if w := s.get(); w.Code != http.StatusOK || len(w.Header()) > 0 {
+			t.Fatalf("%d %v", w.Code, w.Header())
+		}
+	}
+	if st := s.Stats(); st[0].ShadowRefused != 2 || st[1].ShadowRefused != 3 {
+		t.Errorf("%+v", st)
+	}
+	if last.Rule != "b" || last.Allowed || last.RetryAfter != tb.Never {
+		t.Errorf("Shadow got %+v", last)
+	}
+}
+
+// The value of ip:address is an address or a network.
+func TestMatchOfAddresses(t *testing.T) {
+	for _, c := range []struct {
+		want, client string
+		holds        bool
+	}{
+		{"192.0.2.0/24", "192.0.2.255", true},
+		{"192.0.2.0/24", "192.0.3.0", false},
+		{"192.0.2.77/24", "192.0.2.1", true},
+		{"192.0.2.1/32", "192.0.2.1", true},
+		{"192.0.2.1/32", "192.0.2.2", false},
+		{"0.0.0.0/0", "192.0.2.1", true},
+		{"0.0.0.0/0", "2001:db8::1", false},
+		{"::/0", "2001:db8::1", true},
+		{"2001:db8::/32", "2001:db8:1::1", true},
+		{"2001:DB8::/32", "2001:db9::1", false},
+		{"::ffff:192.0.2.0/120", "192.0.2.7", true},
+		{"192.0.2.0/24", "::ffff:192.0.2.7", true},
+		{"192.0.2.0/24", "64:ff9b::192.0.2.7", true},
+		{"192.0.2.1", "192.0.2.1", true},
+		{"::ffff:192.0.2.1", "192.0.2.1", true},
+		{"64:ff9b::192.0.2.1", "192.0.2.1", true},
+		{"2001:0db8::0:1", "2001:db8::1", true},
+		{"2001:db8::1", "2001:db8::2", false},
+	} {
+		s := newSite(t, jsonRules("", jsonRule("r", "[]", 1, `"match": {"ip:address": "`+c.want+`"}`)))
+		r := request()
+		r.RemoteAddr = "[" + c.client + "]:80"
+		if holds := len(s.Explain(r)) > 0; holds != c.holds {
+			t.Errorf("%s of %s: %v", c.want, c.client, holds)
+		}
+	}
+}
+
+// A value that no request can have is an error, and so is the source of a cost.
+func TestValuesThatNeverHold(t *testing.T) {
+	for source, want := range map[string]string{
+		"header:host": "is never there", "header:trailer": "is never there",
+		"header:Transfer-Encoding": "is never there", "response:header:keep-alive": "is never there",
+		"response:header:host": "", "header:keep-alive": "",
+	} {
+		_, err := ParsePolicyFor([]byte(reporting(source, "")))
+		if (err == nil) != (want == "") ||
+			err != nil && !strings.Contains(err.Error(), "algorithm_config.cost_source "+want) {
+			t.Errorf("%s: %v, want %s", source, err, want)
+		}
+	}
+	for key, values := range map[string][]string{
+		"ip:address": {"/32", "localhost", "10.1.2.003", "10.0.0.0/33", "10.0.0.0/255.0.0.0",
+			"10.0.0.*", "10.0.0.1-10.0.0.9", "10.0.0", "unknown", "0.0.0.0", "::",
+			"0.0.0.0/32", "::/128", "::ffff:0.0.0.0/128", "::ffff:0:0/95", "64:ff9b::/96",
+			"2002::/16", "2002:c000:200::/40", "fe80::1%eth0/64", "2001:db8::/129"},
+		"header:host":              {"*.h.test", "https://h.test", "h.test/v1", "h test", "h,i"},
+		"header:k":                 {" a", "a\t", "a\nb"},
+		"header:accept":            {" text/html"},
+		"header:authorization":     {"Bearer k\n"},
+		"header:trailer":           {"a"},
+		"header:Transfer-Encoding": {"chunked"},
+	} {
+		for _, v := range values {
+			match := jsonRule("r", "[]", 1, sprintf(`"match": {%q: %q}`, key, v))
+			path := string(policy.Path("match").Field(key))
+			wantError(t, match, path)
+			if key == "ip:address" || strings.HasPrefix(path, "match.header:t") {
+				continue
+			}
+			tiers := sprintf(`"rps": 1, "burst": 1, "tiers": {"by": %q, "limits": {%q: {"rps": 1,
+				"burst": 2}}}`, key, v)
+			wantError(t, oneRule("[]", tiers), "algorithm_config.tiers")
+		}
+	}
+	wantError(t, oneRule("[]", `"rps": 1, "burst": 1, "tiers": {"by": "header:host", "limits": {
+		"h.test": {"rps": 1, "burst": 2}, "H.test:80": {"rps": 1, "burst": 3}}}`),
+		"algorithm_config.tiers.limits")
+	for name, values := range map[string][]string{
+		"methods": {`["GET "]`, `["GET,POST"]`, `["GET POST"]`, `["\u00c9"]`, `["G:T"]`},
+		"pathExact": {`"/a;b/c"`, `"/a?b=c"`, `"/a%20b"`, `"/a/..;b"`, `"/a\u0000"`, `"/a#b"`,
+			`"/a;b\\c"`},
+		"pathPrefix": {`"/a;b"`, `"/a;b/c"`, `"/a%2Fb/"`, `"/a/.;/"`},
+	} {
+		for _, v := range values {
+			selector := sprintf(`"selector": {%q: %s}`, name, v)
+			wantError(t, jsonRules(selector, jsonRule("r", "[]", 1, "")), "selector."+name)
+		}
+	}
+	mustNew(t, jsonRules(`"selector": {"methods": ["get", "M-SEARCH"], "pathExact": "/a b%;c",
+		"pathPrefix": "/\u00e9 b"}`, jsonRule("r", "[]", 1, `"match": {"header:k": "a\tb \u00e9"}`)))
+}
+
+// wantError wants an error with a path in a policy.
+func wantError(t *testing.T, policy, path string) {
+	t.Helper()
+	if _, err := ParsePolicyFor([]byte(policy)); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("%s: %v, want an error of %s", policy, err, path)
+	}
 }

@@ -5,6 +5,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
+	"net/textproto"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -211,5 +214,247 @@ func TestRequestBodiesAreWatched(t *testing.T) {
 	s := &Settlement{flights: make([]adapt.Request, 1)}
 	if r := request(strings.NewReader("a")); s.Request(r) == r {
 		t.Error("an adaptive rule does not watch the body")
+	}
+}
+
+// served is a server of a site. Each handler that has ended sends to ended.
+type served struct {
+	*site
+	url       string
+	protocols *http.Protocols
+	ended     chan struct{}
+	hints     http.Header // of the last informational response
+}
+
+// serveSite serves f behind a limiter over real connections of HTTP/1 or HTTP/2.
+func serveSite(t *testing.T, policy string, http2 bool, f http.HandlerFunc) *served {
+	s := &served{site: newSite(t, policy), ended: make(chan struct{}, 1)}
+	h := s.Middleware(f)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(
+		func(w http.ResponseWriter, r *http.Request) {
+			defer func() { s.ended <- struct{}{} }()
+			h.ServeHTTP(w, r)
+		}))
+	s.protocols = new(http.Protocols)
+	s.protocols.SetHTTP1(!http2)
+	s.protocols.SetUnencryptedHTTP2(http2)
+	server.Config.Protocols = s.protocols
+	server.Start()
+	t.Cleanup(server.Close)
+	s.url = server.URL
+	return s
+}
+
+// fetch returns the response with its body read, after the handler has ended.
+func (s *served) fetch(lines ...string) (*http.Response, string) {
+	s.t.Helper()
+	transport := &http.Transport{Protocols: s.protocols}
+	defer transport.CloseIdleConnections()
+	r := request(lines...)
+	r.RequestURI = ""
+	r.URL, _ = url.Parse(s.url)
+	trace := &httptrace.ClientTrace{
+		Got1xxResponse: func(_ int, header textproto.MIMEHeader) error {
+			s.hints = http.Header(header)
+			return nil
+		},
+	}
+	resp, err := transport.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	<-s.ended
+	return resp, string(body)
+}
+
+func bothProtocols(t *testing.T, f func(t *testing.T, http2 bool)) {
+	t.Run("HTTP/1", func(t *testing.T) { f(t, false) })
+	t.Run("HTTP/2", func(t *testing.T) { f(t, true) })
+}
+
+// bare is a ResponseWriter without optional methods.
+type bare struct{ http.ResponseWriter }
+
+// wrapping is a ResponseWriter with optional methods for http.ResponseController only.
+type wrapping struct{ bare }
+
+// errorFlusher has the method of http.ResponseController alone.
+type errorFlusher interface{ FlushError() error }
+
+func (w wrapping) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Whatever methods a writer has, the writer of a Settlement has no others, except Flush and ReadFrom
+// beside Hijack.
+func TestOptionalMethodsOfWriters(t *testing.T) {
+	s := newSite(t, reporting("response:bytes", ""))
+	b := bare{httptest.NewRecorder()}
+	for i, c := range []struct {
+		w    http.ResponseWriter
+		want string // flush, hijack and read
+	}{
+		{b, "false false false"},
+		{wrapping{b}, "true false false"},
+		{struct {
+			bare
+			errorFlusher
+		}{bare: b}, "true false false"},
+		{struct {
+			bare
+			http.Flusher
+			io.ReaderFrom
+		}{bare: b}, "true false false"},
+		{struct {
+			bare
+			http.Hijacker
+		}{bare: b}, "true true true"},
+	} {
+		_, settlement, _ := s.Admit(b, request())
+		w := settlement.Writer(c.w)
+		_, flush := w.(http.Flusher)
+		_, hijack := w.(http.Hijacker)
+		_, read := w.(io.ReaderFrom)
+		if got := sprint(flush, hijack, read); got != c.want {
+			t.Errorf("writer %d: %s, want %s", i, got, c.want)
+		}
+		settlement.Cancel()
+	}
+}
+
+// A body that io.Copy and http.ServeContent send counts like one of Write.
+func TestBytesOfReadFrom(t *testing.T) {
+	bothProtocols(t, func(t *testing.T, http2 bool) {
+		s := serveSite(t, reporting("response:bytes", ""), http2,
+			func(w http.ResponseWriter, _ *http.Request) {
+				io.WriteString(w, "1")
+				io.WriteString(w, "2")
+				io.Copy(w, struct{ io.Reader }{strings.NewReader(strings.Repeat("x", 40))})
+			})
+		if _, body := s.fetch(); len(body) != 42 || s.left() != 58 {
+			t.Errorf("%d bytes, %v left", len(body), s.left())
+		}
+	})
+}
+
+// A hidden field reaches the limiter and never the client: in the header, in an informational
+// response, and as a trailer.
+func TestHiddenCost(t *testing.T) {
+	const usage = "X-Usage"
+	for name, c := range map[string]struct {
+		handler http.HandlerFunc
+		cost    float64
+	}{
+		"header": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(usage, "25")
+			w.Write([]byte("body"))
+			w.Header().Set(usage, "26")
+		}, 25},
+		"header with a string": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(usage, "25")
+			io.WriteString(w, "body")
+			w.Header().Set(usage, "26")
+		}, 25},
+		"header with a copy": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(usage, "25")
+			io.Copy(w, struct{ io.Reader }{strings.NewReader("body")})
+			w.Header().Set(usage, "26")
+		}, 25},
+		"header without body": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(usage, "25")
+		}, 25},
+		"flushed header": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(usage, "25")
+			w.(http.Flusher).Flush()
+			w.Header().Set(usage, "26")
+			io.WriteString(w, "body")
+		}, 25},
+		"informational": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(usage, "25")
+			w.WriteHeader(http.StatusEarlyHints)
+			w.Header().Set(usage, w.Header().Get(usage)+".5")
+			io.WriteString(w, "body")
+		}, 25.5},
+		"announced trailer": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Add("Trailer", "X-A, x-usage")
+			w.Header().Add("Trailer", "X-B")
+			io.WriteString(w, "body")
+			w.Header().Set(usage, "25")
+			w.Header().Set("X-A", "a")
+			w.Header().Set("X-B", "b")
+		}, 10}, // the estimate
+		"trailer": {func(w http.ResponseWriter, _ *http.Request) {
+			w.(http.Flusher).Flush()
+			io.WriteString(w, "body")
+			w.Header().Set(http.TrailerPrefix+usage, "25")
+			w.Header()[http.TrailerPrefix+"x-usage"] = []string{"25"}
+			w.Header().Set(http.TrailerPrefix+"X-A", "a")
+			w.Header().Set(http.TrailerPrefix+"X-B", "b")
+		}, 10},
+	} {
+		for _, hide := range []string{"", `, "hide_cost_header": true`} {
+			bothProtocols(t, func(t *testing.T, http2 bool) {
+				s := serveSite(t, reporting("response:header:x-usage", hide), http2, c.handler)
+				r, _ := s.fetch()
+				if got := 100 - s.left(); got != c.cost {
+					t.Errorf("%s: costs %v, want %v", name, got, c.cost)
+				}
+				trailers := r.Trailer[usage]
+				if strings.HasSuffix(name, "trailer") && r.Trailer.Get("X-A")+r.Trailer.Get("X-B") != "ab" {
+					t.Errorf("%s: %v, want the other trailers, too", name, r.Trailer)
+				}
+				isSeen := len(r.Header[usage])+len(s.hints[usage])+len(trailers) > 0
+				if isSeen != (hide == "") || isSeen && s.hints != nil && s.hints.Get(usage) != "25" {
+					t.Errorf("%s%s: %v, hints %v", name, hide, r.Header, s.hints)
+				}
+			})
+		}
+	}
+}
+
+// A field stays hidden if its rule has taken nothing, so that nothing is settled: if a shadow rule
+// would have refused the request, or the request passes because its store failed.
+func TestHiddenCostOfNothing(t *testing.T) {
+	const hide = `, "hide_cost_header": true`
+	shadow := jsonRules("", sprintf(`{"name": "usage", "mode": "shadow", "limit_keys": [],
+		"algorithm_config": {"rps": 1, "burst": 100, "default_cost": 10,
+			"cost_source": "response:header:x-usage" %s}}`, hide), `{"name": "bytes",
+		"mode": "shadow", "limit_keys": [],
+		"algorithm_config": {"rps": 1, "burst": 100, "cost_source": "response:bytes"}}`)
+	down := WithStore(referenceStore{t: t, before: func(step, _ string) error {
+		if step == "take all" {
+			return errors.New("down")
+		}
+		return nil
+	}})
+	for name, c := range map[string]struct {
+		site    *site
+		settled uint64
+		left    float64
+	}{
+		"shadow": {newSite(t, shadow), 2, 0},
+		"store":  {newSite(t, reporting("response:header:x-usage", hide), down), 0, 100},
+	} {
+		s := c.site
+		s.answer(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Usage", "50")
+			io.WriteString(w, "body")
+		})
+		for i := range 4 {
+			r := s.get().Result()
+			if len(r.Header["X-Usage"]) > 0 {
+				t.Errorf("%s, request %d: header %v", name, i, r.Header)
+			}
+		}
+		s.settled(c.settled, 0)
+		if all := s.Stats(); len(all) > 1 && all[1].Settled != 4 {
+			t.Errorf("%s: %+v, want 4 settled by the rule behind it", name, all[1])
+		}
+		if s.left() != c.left {
+			t.Errorf("%s: %v left, want %v", name, s.left(), c.left)
+		}
 	}
 }

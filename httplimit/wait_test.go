@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -149,4 +150,258 @@ func TestNoPlaceCostsNothing(t *testing.T) {
 			t.Errorf("%v tokens, want none and no debt", tokens)
 		}
 	})
+}
+
+// A client that hangs up gives back what its request has taken, from all rules, and its request
+// never reaches the handler.
+func TestHangUpGivesTheSlotBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, jsonRules("", delaying("slow", `["header:k"]`, 10, ""),
+			jsonRule("plain", "[]", 100, ""), jsonRule("trial", "[]", 100, `"mode": "shadow"`)))
+		for range 10 {
+			q.get("burst", "K: 1")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		q.get("first", "K: 1")
+		w := q.send(ctx, "gone", "K: 1")
+		time.Sleep(50 * time.Millisecond)
+		q.counted(0, 10, 0, 0, 2, 0)
+		cancel()
+		synctest.Wait()
+		q.counted(0, 10, 0, 0, 1, 1)
+		if w.Code != statusClientGone || w.Body.Len() > 0 {
+			t.Errorf("status %d, %s", w.Code, w.Body)
+		}
+		q.get("second", "K: 1") // has the slot that was given back
+		burst := slices.Repeat([]string{"0 served burst"}, 10)
+		q.saw(append(burst, "50 499 gone", "100 served first", "200 served second")...)
+		q.counted(0, 12, 0, 2, 0, 1)
+		q.counted(1, 12, 0, 0, 0, 0)
+		if n := q.Stats()[2].ShadowGranted; n != 12 {
+			t.Errorf("the shadow rule has %d requests, want 12", n)
+		}
+		if got := q.Explain(request("K: 1"))[1].Remaining; got != 100-12-1 {
+			t.Errorf("plain has %d tokens left, want 87", got)
+		}
+	})
+}
+
+// A request waits no longer than its own context, and is refused at once if its slot is later.
+func TestDeadlineOfTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, delaying("r", "[]", 10, ""))
+		for range 10 {
+			q.get("burst")
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 99*time.Millisecond)
+		defer cancel()
+		q.send(ctx, "short")
+		ctx, cancel = context.WithTimeout(t.Context(), 101*time.Millisecond)
+		defer cancel()
+		q.send(ctx, "long")
+		ctx, cancel = context.WithDeadline(t.Context(), q.start.Add(-time.Second))
+		defer cancel()
+		q.send(ctx, "late")
+		burst := slices.Repeat([]string{"0 served burst"}, 10)
+		q.saw(append(burst, "0 429 late", "0 429 short", "100 served long")...)
+	})
+}
+
+// After StopWaiting no request waits beyond its end, and the requests that wait until then are
+// served.
+func TestStopWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		delayed := 0
+		q := newQueue(t, delaying("r", "[]", 10, ""), WithHooks(Hooks{
+			Delayed: func(*http.Request, Event) { delayed++ },
+		}))
+		for range 10 {
+			q.get("burst")
+		}
+		for i := range 4 {
+			q.get(sprint(i))
+		}
+		time.Sleep(50 * time.Millisecond)
+		q.StopWaiting(time.Now().Add(200 * time.Millisecond)) // at 250 ms
+		q.StopWaiting(time.Now().Add(time.Hour))
+		synctest.Wait()
+		q.counted(0, 10, 2, 0, 2, 0)
+		time.Sleep(100 * time.Millisecond)
+		synctest.Wait()
+		if q.get("new"); delayed != 4 { // its slot would be too late
+			t.Errorf("%d requests began to wait, want 4", delayed)
+		}
+		burst := slices.Repeat([]string{"0 served burst"}, 10)
+		q.saw(append(burst, "50 429 2", "50 429 3", "100 served 0", "150 429 new",
+			"200 served 1")...)
+	})
+}
+
+// A request that must not wait any more is served if its bucket has got tokens meanwhile. Each rule
+// is charged once.
+func TestStopWaitingServesIfThereAreTokens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, jsonRules("", delaying("r", "[]", 10, ""), jsonRule("plain", "[]", 20, "")))
+		for range 11 {
+			q.get("x")
+		}
+		q.policy.Load().rules[0].table.Reset("")
+		q.StopWaiting(time.Now())
+		q.saw(slices.Repeat([]string{"0 served x"}, 11)...)
+		q.counted(0, 11, 0, 0, 0, 0)
+		if e := q.Explain(request()); e[0].Remaining != 8 || e[1].Remaining != 8 {
+			t.Errorf("%+v", e)
+		}
+	})
+}
+
+// Between StopWaiting and its end, a request still waits no longer than its own context.
+func TestDeadlineBeforeTheEndOfWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, delaying("r", "[]", 10, ""))
+		for range 10 {
+			q.get("burst")
+		}
+		q.StopWaiting(time.Now().Add(400 * time.Millisecond))
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		q.send(ctx, "short")
+		q.saw(append(slices.Repeat([]string{"0 served burst"}, 10), "0 429 short")...)
+	})
+}
+
+// A shadow rule decides as if it delayed, and the request does not wait.
+func TestShadowRuleNeverDelays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var delays []time.Duration
+		q := newQueue(t, jsonRules("", jsonRule("r", "[]", 100, ""),
+			delaying("trial", "[]", 10, `"mode": "shadow"`)), WithHooks(Hooks{
+			Shadow: func(_ *http.Request, e Event) { delays = append(delays, e.Delay) },
+		}))
+		for range 16 {
+			if w := q.get("x"); w.Code != http.StatusOK || w.Header().Get("RateLimit-Limit") != "100" {
+				t.Errorf("%d %v", w.Code, w.Header())
+			}
+		}
+		if at := time.Since(q.start); at > 0 {
+			t.Errorf("a request waited for %v", at)
+		}
+		s := q.Stats()[1]
+		if s.ShadowGranted != 15 || s.ShadowRefused != 1 || s.Delayed != 5 || s.DelaySeconds != 1.5 {
+			t.Errorf("%+v", s)
+		}
+		ms := time.Millisecond
+		want := append(make([]time.Duration, 10), 100*ms, 200*ms, 300*ms, 400*ms, 500*ms, 0)
+		if !slices.Equal(delays, want) {
+			t.Errorf("delays %v, want %v", delays, want)
+		}
+		q.pending.Wait()
+	})
+}
+
+// Explain returns the delay that the request would have, and takes nothing.
+func TestExplainDelays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, delaying("r", "[]", 10, ""))
+		explain := func() Explanation { return q.Explain(request())[0] }
+		if e := explain(); !e.Allowed || e.Delay != 0 || e.MaxDelay != 500*time.Millisecond {
+			t.Errorf("%+v", e)
+		}
+		for range 12 {
+			q.get("x")
+		}
+		for range 2 {
+			e := explain()
+			if !e.Allowed || e.Delay != 300*time.Millisecond || e.Level.Tokens != -2 {
+				t.Errorf("%+v", e)
+			}
+		}
+		for range 3 {
+			q.get("x")
+		}
+		if e := explain(); e.Allowed || e.Delay != 0 || e.RetryAfter != 100*time.Millisecond {
+			t.Errorf("%+v", e)
+		}
+		q.pending.Wait()
+	})
+}
+
+// delaying returns a rule of 10 tokens a second with this burst that delays by up to 500 ms.
+func delaying(name, keys string, burst int, more string) string {
+	if more != "" {
+		more = ", " + more
+	}
+	return sprintf(`{"name": %q, "limit_keys": %s, "algorithm_config": {"rps": 10, "burst": %d},
+		"on_limit": "delay", "max_delay": "500ms"%s}`, name, keys, burst, more)
+}
+
+// queue is a server whose limiter has the clock of a synctest bubble.
+type queue struct {
+	*Limiter
+	t       *testing.T
+	handler http.Handler
+	start   time.Time
+	pending sync.WaitGroup
+
+	mu   sync.Mutex
+	seen []string // when each request was served or answered, in ms, and what happened
+}
+
+func newQueue(t *testing.T, policy string, opts ...Option) *queue {
+	t.Helper()
+	q := &queue{t: t, start: time.Now()}
+	q.Limiter = mustNew(t, policy, append(opts, steady())...)
+	q.handler = q.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		q.note("served " + r.URL.Path[1:])
+	}))
+	return q
+}
+
+func (q *queue) note(what string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.seen = append(q.seen, sprintf("%d %s", time.Since(q.start).Milliseconds(), what))
+}
+
+// send sends a request for a path, and returns when it is served, answered or waits.
+func (q *queue) send(ctx context.Context, path string, lines ...string) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	r := request(append([]string{"/" + path}, lines...)...).WithContext(ctx)
+	q.pending.Go(func() {
+		q.handler.ServeHTTP(w, r)
+		if w.Code != http.StatusOK {
+			q.note(sprintf("%d %s", w.Code, path))
+		}
+	})
+	synctest.Wait()
+	return w
+}
+
+func (q *queue) get(path string, lines ...string) *httptest.ResponseRecorder {
+	return q.send(context.Background(), path, lines...)
+}
+
+// saw waits for all requests, and wants these events. Their order does not matter, because each has
+// its time.
+func (q *queue) saw(want ...string) {
+	q.t.Helper()
+	q.pending.Wait()
+	slices.Sort(q.seen)
+	slices.Sort(want)
+	if !slices.Equal(q.seen, want) {
+		q.t.Errorf("got %q, want %q", q.seen, want)
+	}
+	if n := q.waits.count.Load(); n != 0 {
+		q.t.Errorf("%d requests wait", n)
+	}
+}
+
+// counted wants these counts of a rule: granted, refused, delayed, waiting and hung up.
+func (q *queue) counted(rule int, want ...int) {
+	q.t.Helper()
+	s := q.Stats()[rule]
+	got := []int{int(s.Granted), int(s.Refused), int(s.Delayed), s.Waiting, int(s.HungUp)}
+	if !slices.Equal(got, want) {
+		q.t.Errorf("%s: granted, refused, delayed, waiting, hung up: %d, want %d", s.Rule, got, want)
+	}
 }

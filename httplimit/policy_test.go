@@ -1,0 +1,125 @@
+package httplimit
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/dunglas/httpsfv"
+)
+
+// Every block of JSON in docs/policy.md is a valid policy, and every field has its line.
+func TestParseExamplesOfTheDocumentation(t *testing.T) {
+	text, err := os.ReadFile("../docs/policy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```json\n(.*?)```").FindAllSubmatch(text, -1)
+	if len(blocks) < 6 {
+		t.Fatalf("%d blocks", len(blocks))
+	}
+	for _, b := range blocks {
+		p, err := ParsePolicy(b[1])
+		if err == nil {
+			_, err = New(p)
+		}
+		if err != nil {
+			t.Errorf("%s\n%v", b[1], err)
+		}
+	}
+	for _, field := range strings.Fields(`name limit_keys match on_missing mode algorithm
+		algorithm_config
+		tokens_per_second rps burst cost_source fixed_cost default_cost min_cost max_cost rules
+		evaluation selector hosts methods pathExact pathPrefix fallback_limit jwt policies id spec
+		on_limit max_delay max_waiting hide_cost_header bundle_version issued_at expires_at
+		kill_switches`) {
+		if !strings.Contains(string(text), "`"+field+"`") {
+			t.Errorf("%s is not documented", field)
+		}
+	}
+}
+
+// Keys that nothing supplies are reported with all other errors.
+func TestParsePolicyForReportsAllErrorsAtOnce(t *testing.T) {
+	policy := jsonRules(`"typo": 1`, jsonRule("a", `["ip:port", "header:"]`, 1, ""),
+		jsonRule("a", `["nosuch", "jwt:sub"]`, 1, `"match": {"foo": 1},
+			"except": [{"ip:address": ["10.0.0.0/8", "localhost"]}]`))
+	const unknown = "must be ip:address, header:<name>, query:<name>, cookie:<name>, jwt:<claim> " +
+		"or a key that the application adds "
+	const want = `httplimit: policy:
+typo is an unknown field
+rules[0].limit_keys[1] must be header:<name>, with a name of A-Z a-z 0-9 _ - (got "header:")
+rules[1].name must be unique (got "a" again)
+rules[0].limit_keys[0] ` + unknown + `(got "ip:port")
+rules[1].limit_keys[0] ` + unknown + `(got "nosuch")
+rules[1].limit_keys[1] needs claims, which only "jwt": "unverified" supplies here (got "jwt:sub")
+rules[1].match.foo ` + unknown + `(got "foo")
+rules[1].except[0]["ip:address"][1] ` + mustBeNetwork + ` (got "localhost")`
+	if p, err := ParsePolicyFor([]byte(policy), WithoutClaims()); p != nil || err == nil ||
+		err.Error() != want {
+		t.Errorf("%v\nwant\n%s", err, want)
+	}
+	supplied := WithExtractor("nosuch", func(*http.Request) string { return "" })
+	p, err := ParsePolicyFor([]byte(jsonRule("a", `["nosuch"]`, 1, "")), supplied)
+	if err != nil || len(p.Sets) != 1 {
+		t.Error(err)
+	}
+	if _, err := ParsePolicyFor([]byte(jsonRule("a", "[]", 1, "")), WithTimeout(-1)); err == nil {
+		t.Error("an option with an error is accepted")
+	}
+}
+
+// FuzzPolicy parses any document. A policy that is accepted must work, and the fields of its
+// answers must be well-formed.
+func FuzzPolicy(f *testing.F) {
+	f.Add([]byte(jsonRule("global-rps", `["ip:address"]`, 10, "")))
+	f.Add([]byte(jsonRules("", jsonRule("enterprise", `["header:x-api-key"]`, 2000,
+		`"match": {"jwt:plan": "enterprise"}`), jsonRule("free", `["header:x-api-key"]`, 20, ""))))
+	f.Add([]byte(jsonRules(`"evaluation": "first_match", "jwt": "unverified", "mode": "shadow"`,
+		jsonRule("a", `["jwt:sub", "query:q"]`, 1<<30,
+			`"on_missing": "shared", "match": {"header:x": 1}`))))
+	f.Add([]byte(`{"policies": [{"id": "a", "spec": {"selector": {"hosts": ["a"]}, "rules": []}}]}`))
+	f.Add([]byte(oneRule(`["header:k"]`,
+		`"rps": 1e-9, "burst": 1, "cost_source": "header:w", "min_cost": 1e16`)))
+	f.Add([]byte(`{"rules": [{"rules": 1e9999}, null]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := ParsePolicy(data)
+		if err != nil {
+			if p != nil || !strings.HasPrefix(err.Error(), "httplimit: ") {
+				t.Fatalf("%v %v", p, err)
+			}
+			return
+		}
+		l, err := New(p, WithFields(Fields{Policy: true, XRateLimit: true}))
+		if err != nil {
+			if !strings.Contains(err.Error(), "a key that the application adds") {
+				t.Fatalf("what ParsePolicy accepts New does not: %v", err)
+			}
+			return
+		}
+		h := l.Middleware(http.HandlerFunc(nothing))
+		for range 3 {
+			w := httptest.NewRecorder()
+			r := request("/v1/x?q=1", "K: 1", "W: 0.5", "X-Api-Key: k")
+			h.ServeHTTP(w, r)
+			for _, field := range []string{"RateLimit", "RateLimit-Policy"} {
+				if _, err := httpsfv.UnmarshalList(w.Header().Values(field)); err != nil {
+					t.Fatalf("%s: %v in %q", field, err, w.Header())
+				}
+			}
+			switch w.Code {
+			case http.StatusOK:
+			case http.StatusTooManyRequests, http.StatusBadRequest:
+				problem(t, w)
+			default:
+				t.Fatalf("status %d", w.Code)
+			}
+		}
+		if err := l.SetPolicy(p); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
