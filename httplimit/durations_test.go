@@ -37,33 +37,21 @@ func TestExplainHasTheLevel(t *testing.T) {
 
 // The decision of a bucket that reports no level is all that is known of it.
 func TestFieldsOfABucketWithoutLevel(t *testing.T) {
+	granted := tb.Decision{Allowed: true, Remaining: 3}
+	refused := tb.Decision{RetryAfter: 7 * time.Second, Remaining: 3}
+	never := tb.Decision{RetryAfter: tb.Never, Remaining: 3}
 	for _, c := range []struct {
 		config string
 		answer tb.Decision
 		want   string
 	}{
-		{`"rps": 0.1, "burst": 5`, tb.Decision{Allowed: true, Remaining: 3}, "RateLimit-Reset: 10"},
-		{`"rps": 1, "burst": 5`, tb.Decision{Allowed: true, Remaining: 3}, "RateLimit-Reset: 1"},
-		{
-			`"rps": 1, "burst": 5, "fixed_cost": 5`,
-			tb.Decision{RetryAfter: 7 * time.Second, Remaining: 3},
-			"Retry-After: 7",
-		},
-		{
-			`"rps": 1, "burst": 5, "fixed_cost": 8`,
-			tb.Decision{RetryAfter: tb.Never, Remaining: 3},
-			"Retry-After: 5",
-		},
-		{ // decisions of another limit
-			`"rps": 1, "burst": 5, "fixed_cost": 8`,
-			tb.Decision{RetryAfter: 7 * time.Second, Remaining: 3},
-			"Retry-After: 5",
-		},
-		{
-			`"rps": 1, "burst": 5, "fixed_cost": 5`,
-			tb.Decision{RetryAfter: tb.Never, Remaining: 3},
-			"Retry-After: 2",
-		},
+		{`"rps": 0.1, "burst": 5`, granted, "RateLimit-Reset: 10"},
+		{`"rps": 1, "burst": 5`, granted, "RateLimit-Reset: 1"},
+		{`"rps": 1, "burst": 5, "fixed_cost": 5`, refused, "Retry-After: 7"},
+		{`"rps": 1, "burst": 5, "fixed_cost": 8`, never, "Retry-After: 5"},
+		// Decisions of another limit.
+		{`"rps": 1, "burst": 5, "fixed_cost": 8`, refused, "Retry-After: 5"},
+		{`"rps": 1, "burst": 5, "fixed_cost": 5`, never, "Retry-After: 2"},
 	} {
 		s := newSite(t, oneRule("[]", c.config), steady(), WithStore(referenceStore{
 			t: t, answers: answers{decision: &c.answer, level: &tb.Level{Full: -1}},
@@ -202,24 +190,6 @@ func TestPaceOfTheFieldIsThatOfThePolicy(t *testing.T) {
 					window)
 			}
 		}
-	}
-}
-
-// The tokens times the window need more than 64 bits, and rounding up carries into the upper ones.
-func TestPaceOfALongWindow(t *testing.T) {
-	const seconds = 931_320
-	limit := tb.Limit{Capacity: 1<<30 - 1, Tokens: 1, Per: seconds * time.Second}
-	for _, left := range []int{1, 33_038_209, 33_038_210, 1<<30 - 2} {
-		l, err := New(Rules(Rule{Name: "r", Limit: limit}),
-			WithStore(referenceStore{t: t, answers: answers{decision: &tb.Decision{
-				Allowed: true, Remaining: left,
-			}}}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		w := httptest.NewRecorder()
-		l.Decide(w, request())
-		wants(t, w, sprintf(`RateLimit: "r";r=%d;t=%d`, left, int64(left)*seconds))
 	}
 }
 

@@ -77,30 +77,6 @@ func TestSetSharedSecret(t *testing.T) {
 }
 
 func TestPolicyField(t *testing.T) {
-	for _, c := range []struct {
-		rps   string
-		burst int
-		want  string
-	}{
-		{"100", 200, "w=2"},
-		{"100", 201, "w=3"},
-		{"3", 3, "w=1"},
-		{"1e9", 1e9, "w=1"},
-		{"5", 6, "w=2"},
-		{"0.1", 1, "w=10"},
-		{"0.3", 1, "w=4"},
-		{"0.000000001", 999_999, "w=999999000000000"},
-		// No structured field can hold more.
-		{"0.000000001", 1_000_000, "w=999999999999999"},
-		{"0.000000001", 1 << 30, "w=999999999999999"},
-	} {
-		s := newSite(t, oneRule("[]", sprintf(`"rps": %s, "burst": %d`, c.rps, c.burst)),
-			WithFields(Fields{Policy: true}))
-		want := sprintf(`"r";q=%d;%s`, c.burst, c.want)
-		w := s.get()
-		wants(t, w, "RateLimit-Policy: "+want)
-		items(t, w, "RateLimit-Policy")
-	}
 	s := newSite(t, jsonRules("", jsonRule("a", "[]", 1, ""), jsonRule("b", "[]", 7, "")),
 		WithFields(Fields{Policy: true}))
 	for range 2 { // granted and refused
