@@ -140,35 +140,39 @@ func TestResponsesThatSettle(t *testing.T) {
 	}
 }
 
-// A client that leaves before the status, or breaks its body off, pays the estimate.
+// A client that leaves before the status, or breaks its body off, pays the estimate. The end of a
+// body is no failure, and a read after Close is one that a proxy causes itself.
 func TestNoClientChoosesItsStatus(t *testing.T) {
 	fail := status(http.StatusBadGateway)
+	readAndFail := func(w http.ResponseWriter, r *http.Request, _ func()) {
+		_, _ = r.Body.Read(make([]byte, 1))
+		fail(w, r)
+	}
 	for name, c := range map[string]struct {
 		handler func(w http.ResponseWriter, r *http.Request, leave func())
+		body    error
 		cost    float64
 	}{
-		"stays": {func(w http.ResponseWriter, r *http.Request, _ func()) { fail(w, r) }, 0},
+		"stays": {func(w http.ResponseWriter, r *http.Request, _ func()) { fail(w, r) }, nil, 0},
 		"leaves": {func(w http.ResponseWriter, r *http.Request, leave func()) {
 			leave()
 			fail(w, r)
-		}, 10},
+		}, nil, 10},
 		"leaves a silent handler": {func(_ http.ResponseWriter, _ *http.Request, leave func()) {
 			leave()
-		}, 10},
+		}, nil, 10},
 		"leaves after the status": {func(w http.ResponseWriter, r *http.Request, leave func()) {
 			fail(w, r)
 			leave()
-		}, 0},
-		"breaks its body off": {func(w http.ResponseWriter, r *http.Request, _ func()) {
-			if _, err := io.ReadAll(r.Body); err != nil {
-				fail(w, r)
-			}
-		}, 10},
+		}, nil, 0},
+		"breaks its body off":   {readAndFail, io.ErrUnexpectedEOF, 10},
+		"sends all of its body": {readAndFail, io.EOF, 0},
+		"is read after Close":   {readAndFail, http.ErrBodyReadAfterClose, 0},
 	} {
 		s := newSite(t, reporting("response:status", statusCosts))
 		ctx, leave := context.WithCancel(t.Context())
 		s.answer(func(w http.ResponseWriter, r *http.Request) { c.handler(w, r, leave) })
-		r := httptest.NewRequest(http.MethodPost, "/", iotest.ErrReader(io.ErrUnexpectedEOF))
+		r := httptest.NewRequest(http.MethodPost, "/", iotest.ErrReader(c.body))
 		s.send(r.WithContext(ctx))
 		if got := 100 - s.left(); got != c.cost {
 			t.Errorf("a client that %s costs %v, want %v", name, got, c.cost)

@@ -186,25 +186,27 @@ func TestHangUpGivesTheSlotBack(t *testing.T) {
 	})
 }
 
-// A request waits no longer than its own context, and is refused at once if its slot is later.
+// A request waits no longer than its own context, and is refused at once if its slot is later. So
+// between StopWaiting and its end.
 func TestDeadlineOfTheContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, delaying("r", "[]", 10, ""))
-		for range 10 {
-			q.get("burst")
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 99*time.Millisecond)
-		defer cancel()
-		q.send(ctx, "short")
-		ctx, cancel = context.WithTimeout(t.Context(), 101*time.Millisecond)
-		defer cancel()
-		q.send(ctx, "long")
-		ctx, cancel = context.WithDeadline(t.Context(), q.start.Add(-time.Second))
-		defer cancel()
-		q.send(ctx, "late")
-		burst := slices.Repeat([]string{"0 served burst"}, 10)
-		q.saw(append(burst, "0 429 late", "0 429 short", "100 served long")...)
-	})
+	for _, stops := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			q := newQueue(t, delaying("r", "[]", 10, ""))
+			if stops {
+				q.StopWaiting(q.start.Add(400 * time.Millisecond))
+			}
+			for range 10 {
+				q.get("burst")
+			}
+			for path, timeout := range map[string]time.Duration{"short": 99, "late": -1000, "long": 101} {
+				ctx, cancel := context.WithTimeout(t.Context(), timeout*time.Millisecond)
+				defer cancel()
+				q.send(ctx, path)
+			}
+			burst := slices.Repeat([]string{"0 served burst"}, 10)
+			q.saw(append(burst, "0 429 late", "0 429 short", "100 served long")...)
+		})
+	}
 }
 
 // After StopWaiting no request waits beyond its end, and the requests that wait until then are
@@ -252,21 +254,6 @@ func TestStopWaitingServesIfThereAreTokens(t *testing.T) {
 		if e := q.Explain(request()); e[0].Remaining != 8 || e[1].Remaining != 8 {
 			t.Errorf("%+v", e)
 		}
-	})
-}
-
-// Between StopWaiting and its end, a request still waits no longer than its own context.
-func TestDeadlineBeforeTheEndOfWaiting(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, delaying("r", "[]", 10, ""))
-		for range 10 {
-			q.get("burst")
-		}
-		q.StopWaiting(time.Now().Add(400 * time.Millisecond))
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		defer cancel()
-		q.send(ctx, "short")
-		q.saw(append(slices.Repeat([]string{"0 served burst"}, 10), "0 429 short")...)
 	})
 }
 
