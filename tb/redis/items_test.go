@@ -11,35 +11,46 @@ import (
 
 // ledger is random items on one bucket, by a clock that may be set back.
 type ledger struct {
-	name   string
-	limits []*layout // by which the bucket is called
-	now    uint64    // µs
-	undoes bool      // has undos, and then the clock is not set back
-	grants []item    // that may be undone
+	name    string
+	limits  []*layout // by which the bucket is called
+	now     uint64    // µs
+	half    uint64    // µs; half of the longest time to a token, as a rule
+	undoes  bool      // has undos, and then the clock is not set back
+	grants  []item    // that may be undone
+	expired int       // how often the bucket was full and had no key
+}
+
+// newLedgers returns ledgers with some of the limits that a function returns.
+func newLedgers(rng *rand.Rand, half uint64, limit func() tb.Limit) (all []*ledger, err error) {
+	for i := range 150 {
+		b := &ledger{name: fmt.Sprint("ledger ", i), now: noon, half: half, undoes: i%2 == 0}
+		for len(b.limits) == 0 || rng.IntN(3) == 0 {
+			m, err := newLayout(limit(), 0)
+			if err != nil {
+				return nil, err
+			}
+			b.limits = append(b.limits, m)
+		}
+		all = append(all, b)
+	}
+	return all, nil
 }
 
 // itemsAsLayout runs commands with several random items each. After each command the bucket must be
 // the one that layout.apply computes, which callers get their results from.
 func itemsAsLayout(s *simulator) error {
 	rng := rand.New(rand.NewPCG(4, 17))
-	var all []*ledger
-	for i := range 150 {
-		b := &ledger{name: fmt.Sprint("ledger ", i), now: noon, undoes: i%2 == 0}
-		for len(b.limits) == 0 || rng.IntN(3) == 0 {
-			limit := perSecond(1+rng.IntN(6), 1)
-			switch rng.IntN(6) {
-			case 0:
-				limit = perSecond(1+rng.IntN(2000), 1+rng.Int64N(2000))
-			case 1: // no clock shows when this one is full
-				limit = tb.Limit{Capacity: 100, Tokens: 1, Per: 1 << 46 * time.Microsecond}
-			}
-			m, err := newLayout(limit, 0)
-			if err != nil {
-				return err
-			}
-			b.limits = append(b.limits, m)
+	all, err := newLedgers(rng, 500_000, func() tb.Limit {
+		switch rng.IntN(6) {
+		case 0:
+			return perSecond(1+rng.IntN(2000), 1+rng.Int64N(2000))
+		case 1: // no clock shows when this one is full
+			return tb.Limit{Capacity: 100, Tokens: 1, Per: 1 << 46 * time.Microsecond}
 		}
-		all = append(all, b)
+		return perSecond(1+rng.IntN(6), 1)
+	})
+	if err != nil {
+		return err
 	}
 	for range 25 {
 		if err := s.compareLedgers(all, rng); err != nil {
@@ -51,10 +62,9 @@ func itemsAsLayout(s *simulator) error {
 
 // compareLedgers sends a command to each bucket, and a look after it.
 func (s *simulator) compareLedgers(all []*ledger, rng *rand.Rand) error {
-	var commands []command
+	var commands, looks []command
 	for _, b := range all {
-		m := b.limits[rng.IntN(len(b.limits))]
-		const half = 500_000
+		m, half := b.limits[rng.IntN(len(b.limits))], b.half
 		switch rng.IntN(8) {
 		case 0:
 			if !b.undoes {
@@ -70,17 +80,21 @@ func (s *simulator) compareLedgers(all []*ledger, rng *rand.Rand) error {
 			items = append(items, b.item(m, rng))
 		}
 		look := m.part(b.name, item{kind: kindLook})
-		commands = append(commands, command{now: b.now, parts: []part{m.part(b.name, items...)}},
-			command{now: b.now, parts: []part{look}})
+		commands = append(commands, command{now: b.now, parts: []part{m.part(b.name, items...)}})
+		looks = append(looks, command{now: b.now, parts: []part{look}})
 	}
 	replies, err := s.runEach(commands)
 	if err != nil {
 		return err
 	}
+	later, err := s.runEach(looks)
+	if err != nil {
+		return err
+	}
 	for i, b := range all {
-		p := commands[2*i].parts[0]
+		p := commands[i].parts[0]
 		var states [2]state
-		for j, r := range replies[2*i : 2*i+2] {
+		for j, r := range []reply{replies[i], later[i]} {
 			found, failure := r.bucket(0)
 			if failure != nil {
 				return failure
@@ -97,11 +111,15 @@ func (s *simulator) compareLedgers(all []*ledger, rng *rand.Rand) error {
 				b.grants = append(b.grants, undoOf(before, p.items[j].units))
 			}
 		}
+		got = p.layout.at(got, want.now)
 		switch {
+		case got.change == states[0].now && (want.change == want.now || want.change == 0):
+			got = want // converted in the reply only
 		case want.lacked > p.layout.capacity: // in debt, only the deficit counts
 			got.was, got.lacked = want.was, want.lacked
-		case got.deficit == 0 && want == newState(b.now, 0, b.now): // the key has expired
+		case got.deficit == 0 && want == newState(want.now, 0, want.now): // the key has expired
 			got = want
+			b.expired++
 		}
 		if got != want {
 			return fmt.Errorf("%s, limit %+v, items %+v on %+v: %+v, and the script has %+v",
@@ -140,11 +158,11 @@ func (b *ledger) item(m *layout, rng *rand.Rand) item {
 	case kindKeep:
 		keeps := item{kind: kindKeep, units: amount(), keep: amount() - half}
 		if rng.IntN(2) == 0 {
-			keeps.hold = rng.Uint64N(3_000_000)
+			keeps.hold = rng.Uint64N(6 * b.half)
 		}
 		return keeps
 	case kindHold:
-		return item{kind: kindHold, hold: 500_000 * rng.Uint64N(8)}
+		return item{kind: kindHold, hold: b.half * rng.Uint64N(8)}
 	}
 	return item{units: amount()}
 }

@@ -49,10 +49,11 @@ end
 type simulator struct {
 	client rueidis.Client
 	script *script
+	isLive bool // it runs in the time of the server instead
 }
 
 func newSimulator(c rueidis.Client, text string) *simulator {
-	return &simulator{c, newScript(simulation + text)}
+	return &simulator{client: c, script: newScript(simulation + text)}
 }
 
 func startSimulator(t testing.TB, text string) *simulator {
@@ -139,8 +140,12 @@ func (s *simulator) runEach(commands []command) ([]reply, error) {
 		for _, p := range c.parts {
 			names = append(names, p.name)
 		}
+		args := []string{c.argument(), strconv.FormatUint(c.now, 10)}
+		if s.isLive {
+			args = args[:1]
+		}
 		all[i] = s.client.B().Evalsha().Sha1(s.script.sha).Numkeys(int64(len(names))).Key(names...).
-			Arg(c.argument(), strconv.FormatUint(c.now, 10)).Build()
+			Arg(args...).Build()
 	}
 	replies := make([]reply, len(commands))
 	for i, r := range s.client.DoMulti(ctx, all...) {
