@@ -65,60 +65,6 @@ func holdClockSetBack(s *simulator) error {
 	return b.err
 }
 
-// A change of the limit moves neither the end of a hold nor the tokens of the debt behind it.
-func holdOverChanges(s *simulator) error {
-	const day = 86_400_000_000
-	b := s.bucket("hold, limits")
-	limits := []tb.Limit{perSecond(10, 1), perSecond(10, 100), perSecond(1000, 1), perSecond(20, 7)}
-	m, err := newLayout(limits[0], 0)
-	if err != nil {
-		return err
-	}
-	b.apply(limits[0], noon, item{kind: kindHold, hold: day})
-	behind, before := b.apply(limits[0], noon, reservation(m.unitsOf(5), deepest, tb.Never))
-	if behind.delay != 24*time.Hour+5*time.Second || !behind.Allowed {
-		b.errorf("a reservation behind the hold: %+v", behind)
-	}
-	for i := range uint64(401) {
-		b.want(limits[i%4], noon+i*100_000_000, 8, refused(day*time.Microsecond-
-			time.Duration(i)*100*time.Second+13*limits[i%4].Per/time.Duration(limits[i%4].Tokens)+
-			time.Duration(i%4/3), 0))
-	}
-	b.apply(limits[0], noon+day-1, undoOf(before, m.unitsOf(5))) // has been converted
-	b.want(limits[0], noon+day+5_999_999, 1, refused(time.Microsecond, 0))
-	b.want(limits[0], noon+day+6_000_000, 1, granted(0))
-	return b.err
-}
-
-// An undo of a grant before a hold gives nothing back, during the hold and after it.
-func holdLosesGrants(s *simulator) error {
-	limit := tb.Limit{Capacity: 10, Tokens: 1, Per: time.Hour}
-	m, err := newLayout(limit, 0)
-	if err != nil {
-		return err
-	}
-	b := s.bucket("hold, undo")
-	const start = 1_750_032_000_000_000 // a unit comes then, and each 3600 µs
-	_, before := b.apply(limit, start, item{units: m.unitsOf(10)})
-	undo := undoOf(before, m.unitsOf(10))
-	b.apply(limit, start, item{kind: kindHold, hold: 36_000_000})
-	for _, after := range []uint64{1, 36_000_000, 37_800_000} {
-		b.apply(limit, start+after, undo)
-		b.want(limit, start+37_800_000, 1, refused(time.Hour-1800*time.Millisecond, 0))
-	}
-	// The grant and the hold are of one command.
-	b.fill()
-	r, err := s.run(start, 1,
-		m.part(b.key, item{units: m.unitsOf(10)}, item{kind: kindHold, hold: 1}))
-	if err != nil {
-		return err
-	}
-	found, _ := r.bucket(0)
-	b.apply(limit, start+3600, undoOf(m.found(found, r.now), m.unitsOf(10)))
-	b.want(limit, start+3600, 1, refused(time.Hour-3600*time.Microsecond, 0))
-	return b.err
-}
-
 // Of a refused group, the buckets that lack their cost are held, and no other.
 func groupHolds(s *simulator) error {
 	m, err := newLayout(perSecond(10, 1), 0)

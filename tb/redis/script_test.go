@@ -26,9 +26,7 @@ var behaviours = []struct {
 	{"ClockSetBack", clockSetBack},
 	{"LoweredLimit", loweredLimit},
 	{"ConvertedKeyIsKept", convertedKeyIsKept},
-	{"AlternatingLimitsGainNothing", alternatingLimitsGainNothing},
 	{"UndoAfterAChange", undoAfterAChange},
-	{"Debts", debts},
 	{"ForeignValue", foreignValue},
 	{"ResetFills", resetFills},
 	{"SupplyIsExact", supplyIsExact},
@@ -37,8 +35,6 @@ var behaviours = []struct {
 	{"ItemsAsLayout", itemsAsLayout},
 	{"Holds", holds},
 	{"HoldClockSetBack", holdClockSetBack},
-	{"HoldOverChanges", holdOverChanges},
-	{"HoldLosesGrants", holdLosesGrants},
 	{"GroupHolds", groupHolds},
 }
 
