@@ -14,31 +14,6 @@ import (
 
 // A number of two words has edges where the lower one overflows, and where the upper one is the
 // divisor. Random operands miss them, so some are chosen for an edge.
-
-func TestSupplyIsExactAtOverflows(t *testing.T) {
-	rng := rand.New(rand.NewPCG(6, 17))
-	whole := func(x uint64, m *layout) *big.Int { // S(x)
-		y := new(big.Int).SetUint64(m.n)
-		y.Mul(y, new(big.Int).SetUint64(x))
-		return y.Quo(y, new(big.Int).SetUint64(m.d))
-	}
-	for range 20_000 {
-		m := &layout{n: magnitude(rng, 1<<rateBits-1), d: magnitude(rng, 1<<rateBits-1)}
-		at, e := magnitude(rng, 1<<53-1), magnitude(rng, 1<<53-1)
-		if m.n > 1<<20 && rng.IntN(2) == 0 { // the product is just below a power of two
-			e = math.MaxUint64 / m.n
-			m.d = 1<<rateBits - magnitude(rng, 1<<rateBits-1)
-		}
-		want := new(big.Int).Sub(whole(at+e, m), whole(at, m))
-		if most := big.NewInt(1 << rateBits); want.Cmp(most) > 0 {
-			want = most
-		}
-		if got := m.supplied(at, e); got != want.Uint64() {
-			t.Fatalf("%d/%d units a µs supply %d in %d µs after %d, want %v", m.n, m.d, got, e, at, want)
-		}
-	}
-}
-
 func TestWaitIsExactAtOverflows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 17))
 	number := func(x uint64) *big.Int { return new(big.Int).SetUint64(x) }

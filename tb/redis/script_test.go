@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"math/bits"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -311,7 +312,8 @@ func allOrNone(s *simulator) error {
 	return nil
 }
 
-// supplyIsExact compares the supply with math/big, with operands at the edges of its range.
+// supplyIsExact compares the supply of the script and of the client with math/big, with operands at
+// the edges of their ranges.
 func supplyIsExact(s *simulator) error {
 	const loop = `
 local reply, i = {}, 1
@@ -325,10 +327,10 @@ return reply`
 	rng := rand.New(rand.NewPCG(15, 1))
 	var arg []byte
 	var want []string
-	for len(want) < 4000 {
+	for len(want) < 6000 {
 		d, n := int64(magnitude(rng, 1<<rateBits-1)), int64(magnitude(rng, 1<<rateBits-1))
 		at, e := int64(magnitude(rng, 1<<53-1)), int64(magnitude(rng, 1<<53-1))
-		switch rng.IntN(3) {
+		switch rng.IntN(5) {
 		case 0: // near the edges
 			d = 1<<rateBits - int64(magnitude(rng, 1<<(rateBits-1)))
 			n = d - int64(magnitude(rng, uint64(d-1)))
@@ -336,6 +338,13 @@ return reply`
 		case 1: // one or both are small
 			d, n = 1<<20+int64(magnitude(rng, 1<<30)), int64(magnitude(rng, 1<<26))
 			e = int64(magnitude(rng, 1<<27))
+		case 2: // the product is just below a power of two
+			d, n = 1<<rateBits-int64(magnitude(rng, 1<<rateBits-1)), n|1<<20
+			e = int64(math.MaxUint64 / uint64(n))
+		case 3: // the upper word is the divisor
+			if hi, _ := bits.Mul64(uint64(n), uint64(e)); hi > 0 && hi < 1<<rateBits {
+				d = int64(hi)
+			}
 		}
 		if rng.IntN(4) > 0 { // no rest: the quotient is just reached
 			at += d - (at+e)%d
@@ -348,7 +357,13 @@ return reply`
 			return y.Quo(y, big.NewInt(d))
 		}
 		units := whole(at + e)
-		if units.Sub(units, whole(at)).BitLen() > rateBits {
+		units.Sub(units, whole(at))
+		m := &layout{n: uint64(n), d: uint64(d)}
+		got, most := m.supplied(uint64(at), uint64(e)), big.NewInt(1<<rateBits)
+		if got != units.Uint64() && (got != 1<<rateBits || units.Cmp(most) < 0) {
+			return fmt.Errorf("%d/%d units a µs supply %d in %d µs after %d, want %v", n, d, got, e, at, units)
+		}
+		if units.Cmp(most) >= 0 {
 			continue
 		}
 		want = append(want, units.String())
