@@ -20,9 +20,7 @@ const rights = "resetchannels ~tb:* -@all +evalsha +eval +time +get +set +pttl +
 func useAll(t *testing.T, l *Limiter) {
 	t.Helper()
 	ctx := t.Context()
-	if d, err := l.Allow(ctx, "a"); err != nil || d != granted(9) {
-		t.Errorf("Allow: %+v, %v", d, err)
-	}
+	wantTake(t, l, "a", 1, granted(9))
 	if _, err := l.Peek(ctx, "a"); err != nil {
 		t.Error(err)
 	}

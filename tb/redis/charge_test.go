@@ -293,9 +293,7 @@ func TestInertCharges(t *testing.T) {
 // as a reservation.
 func TestChargeThatMayWaitOrNot(t *testing.T) {
 	l := newLimiter(t, dial(t, redistest.Start(t)), slow, WithMaxDenial(patient))
-	if d, err := l.AllowN(t.Context(), "a", 10); err != nil || d != granted(0) {
-		t.Fatalf("%+v, %v", d, err)
-	}
+	wantTake(t, l, "a", 10, granted(0))
 	c := newCharge(t, l, "a", 1).(*Charge)
 	c.MayWait(time.Hour)
 	c.MayWait(0)
@@ -374,9 +372,7 @@ func TestCommandsOfReservations(t *testing.T) {
 	if err := r.Settle(4); err != nil {
 		t.Error(err)
 	}
-	if d, err := c.AllowN(t.Context(), "a", 6); err != nil || d != granted(0) {
-		t.Errorf("after the settlement: %+v, %v", d, err)
-	}
+	wantTake(t, c, "a", 6, granted(0))
 }
 
 func TestWait(t *testing.T) {
@@ -471,9 +467,7 @@ func TestSetLimit(t *testing.T) {
 	c := dial(t, redistest.Start(t))
 	large := tb.Limit{Capacity: 1000, Tokens: 1, Per: time.Hour}
 	l := newLimiter(t, c, large, WithPolicy(LocalShare(2)))
-	if d, err := l.AllowN(t.Context(), "a", 998); err != nil || d != granted(2) {
-		t.Fatalf("%+v, %v", d, err)
-	}
+	wantTake(t, l, "a", 998, granted(2))
 	if d, err := l.AllowN(t.Context(), "a", 900); err != nil || d.Allowed {
 		t.Errorf("900 of 2 tokens: %+v, %v", d, err)
 	}
@@ -481,9 +475,7 @@ func TestSetLimit(t *testing.T) {
 	if err := l.SetLimit(small); err != nil || l.Limit() != small || l.share.Limit().Capacity != 5 {
 		t.Fatalf("%v, %+v", err, l.Limit())
 	}
-	if d, err := l.AllowN(t.Context(), "a", 2); err != nil || d != granted(0) {
-		t.Errorf("2 of 2 tokens after a lower limit: %+v, %v", d, err)
-	}
+	wantTake(t, l, "a", 2, granted(0))
 	d, err := l.Allow(t.Context(), "a")
 	if err != nil || d.Allowed || d.RetryAfter > 6*time.Minute || d.RetryAfter < 5*time.Minute {
 		t.Errorf("after a lower limit: %+v, %v, want a wait of 6 minutes", d, err)

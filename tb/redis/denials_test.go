@@ -31,9 +31,7 @@ func TestTakeAllRefusesLocally(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d, err := l.AllowN(t.Context(), "empty", 10); err != nil || d != granted(0) {
-		t.Fatalf("%+v, %v", d, err)
-	}
+	wantTake(t, l, "empty", 10, granted(0))
 	commands := l.Stats().Commands
 	for range 200 {
 		here, err := local.Charge("here", 10)
@@ -103,9 +101,7 @@ func TestWhatWasTakenIsRemembered(t *testing.T) {
 func TestResetForgetsDenials(t *testing.T) {
 	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
 	for range 3 {
-		if d, err := l.AllowN(t.Context(), "a", 10); err != nil || d != granted(0) {
-			t.Fatalf("%+v, %v", d, err)
-		}
+		wantTake(t, l, "a", 10, granted(0))
 		if d, err := l.Allow(t.Context(), "a"); err != nil || d.Allowed {
 			t.Fatalf("%+v, %v", d, err)
 		}

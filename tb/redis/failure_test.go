@@ -104,9 +104,7 @@ func TestStepOfTheClockCostsOneCommand(t *testing.T) {
 	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
 	l.nodes[0].offset.learn(0, 0, time.Now().Add(-10*time.Minute).UnixMicro())
 	for i := range 3 {
-		if d, err := l.Allow(t.Context(), "a"); err != nil || d != granted(9-i) {
-			t.Fatalf("call %d: %+v, %v", i, d, err)
-		}
+		wantTake(t, l, "a", 1, granted(9-i))
 	}
 	if s := l.Stats(); s.Stale != 1 || s.ClockSteps != 1 || s.Offset.Abs() > s.OffsetError {
 		t.Errorf("Stats: %+v", s)

@@ -274,9 +274,7 @@ func TestHoldOnRefusal(t *testing.T) {
 
 	// Of a refused request, the buckets that lack the cost are held.
 	until = time.Now().Add(time.Hour)
-	if d, err := l.AllowN(t.Context(), "c", 9); err != nil || d != granted(1) {
-		t.Fatalf("%+v, %v", d, err)
-	}
+	wantTake(t, l, "c", 9, granted(1))
 	lacks := login("c", 2)
 	decisions, ok, err := TakeAll(t.Context(), time.Now(), []tb.Charge{
 		login("b", 2), lacks, newCharge(t, l, "d", 2),
@@ -349,12 +347,8 @@ func TestKeep(t *testing.T) {
 		t.Errorf("Level: %+v, %v, want 2 tokens", v, err)
 	}
 	take(3, refused(24*time.Hour, 2), 1) // 6 tokens are known to be left
-	if d, err := l.AllowN(t.Context(), "a", 6); err != nil || d != granted(0) {
-		t.Errorf("a log-in: %+v, %v", d, err)
-	}
-	if d, err := l.AllowN(t.Context(), "c", 4); err != nil || d != granted(6) {
-		t.Errorf("%+v, %v", d, err)
-	}
+	wantTake(t, l, "a", 6, granted(0))
+	wantTake(t, l, "c", 4, granted(6))
 	if err := l.SetLimit(tb.Limit{Capacity: 10, Tokens: 2, Per: 24 * time.Hour}); err != nil {
 		t.Fatal(err)
 	}

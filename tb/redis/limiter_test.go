@@ -71,26 +71,28 @@ func wantCause(t testing.TB, err error, want Cause) {
 	}
 }
 
+// wantTake takes tokens of a key, and compares the decision.
+func wantTake(t testing.TB, l *Limiter, key string, cost float64, want tb.Decision) {
+	t.Helper()
+	if d, err := l.AllowN(t.Context(), key, cost); err != nil || d != want {
+		t.Errorf("%v tokens of %s: %+v, %v, want %+v", cost, key, d, err, want)
+	}
+}
+
 func TestLimiter(t *testing.T) {
 	c := dial(t, redistest.Start(t))
 	l := newLimiter(t, c, slow)
 	ctx := t.Context()
 	for i := range 7 {
-		if d, err := l.Allow(ctx, "a"); err != nil || d != granted(9-i) {
-			t.Fatalf("call %d: %+v, %v", i, d, err)
-		}
+		wantTake(t, l, "a", 1, granted(9-i))
 	}
-	if d, err := l.AllowN(ctx, "a", 0.5); err != nil || d != granted(2) {
-		t.Errorf("half a token: %+v, %v", d, err)
-	}
+	wantTake(t, l, "a", 0.5, granted(2))
 	const day = 24 * time.Hour
 	if d, err := l.AllowN(ctx, "a", 3); err != nil || d.Allowed || d.Remaining != 2 ||
 		d.RetryAfter > day/2 || d.RetryAfter < day/2-time.Minute {
 		t.Errorf("3 tokens of 2.5: %+v, %v", d, err)
 	}
-	if d, err := l.AllowN(ctx, "a", 11); err != nil || d != refused(tb.Never, 2) {
-		t.Errorf("11 tokens of 10: %+v, %v", d, err)
-	}
+	wantTake(t, l, "a", 11, refused(tb.Never, 2))
 	if d, err := l.Peek(ctx, "a"); err != nil || d != granted(1) {
 		t.Errorf("Peek: %+v, %v", d, err)
 	}
@@ -103,17 +105,13 @@ func TestLimiter(t *testing.T) {
 			t.Errorf("cost %v: got error %v, want ErrInvalidCost", cost, err)
 		}
 	}
-	if d, err := l.AllowN(ctx, "a", math.MaxFloat64); err != nil || d != refused(tb.Never, 2) {
-		t.Errorf("the greatest number of tokens: %+v, %v", d, err)
-	}
+	wantTake(t, l, "a", math.MaxFloat64, refused(tb.Never, 2))
 	for _, n := range []int{0, -1, math.MinInt} {
 		if _, err := l.AllowN(ctx, "a", float64(n)); !errors.Is(err, tb.ErrInvalidCost) {
 			t.Errorf("%d tokens: got error %v, want ErrInvalidCost", n, err)
 		}
 	}
-	if d, err := l.AllowN(ctx, "b", 10); err != nil || d != granted(0) {
-		t.Errorf("another key: %+v, %v", d, err)
-	}
+	wantTake(t, l, "b", 10, granted(0))
 	if err := l.Reset(ctx, "a"); err != nil {
 		t.Error(err)
 	}

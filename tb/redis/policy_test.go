@@ -86,9 +86,7 @@ func TestOutageStartsNoFreshBurst(t *testing.T) {
 	s := redistest.Start(t)
 	l := newLimiter(t, dial(t, s), slow, WithPolicy(LocalShare(2)))
 	for i := range 4 {
-		if d, err := l.Allow(t.Context(), "a"); err != nil || d != granted(9-i) {
-			t.Fatalf("%+v, %v", d, err)
-		}
+		wantTake(t, l, "a", 1, granted(9-i))
 	}
 	if err := s.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -107,18 +105,14 @@ func TestOutageStartsNoFreshBurst(t *testing.T) {
 		}
 	}
 	_ = l.Reset(t.Context(), "a") // the server is gone
-	if d, err := l.AllowN(t.Context(), "a", 5); err != nil || d != granted(0) {
-		t.Errorf("after Reset: %+v, %v", d, err)
-	}
+	wantTake(t, l, "a", 5, granted(0))
 }
 
 // Also a grant above the share leaves no fresh burst.
 func TestLargeGrantsAreChargedToTheShare(t *testing.T) {
 	limit := tb.Limit{Capacity: 8, Tokens: 1, Per: 24 * time.Hour}
 	l := newLimiter(t, dial(t, redistest.Start(t)), limit, WithPolicy(LocalShare(4)))
-	if d, err := l.AllowN(t.Context(), "a", 8); err != nil || d != granted(0) {
-		t.Fatalf("%+v, %v", d, err)
-	}
+	wantTake(t, l, "a", 8, granted(0))
 	if v, err := l.share.Level(t.Context(), "a"); err != nil || v.Tokens > 0 {
 		t.Errorf("the share has %+v, %v, want no tokens", v, err)
 	}
