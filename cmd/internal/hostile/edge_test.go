@@ -58,6 +58,12 @@ func block(t *testing.T, document, start string, pairs ...string) string {
 	return replace(t, start+text, pairs...)
 }
 
+// example returns an example for Envoy, in which pairs are replaced.
+func example(t *testing.T, name string, pairs ...string) string {
+	t.Helper()
+	return replace(t, read(t, "packaging/envoy/"+name), pairs...)
+}
+
 func replace(t *testing.T, text string, pairs ...string) string {
 	t.Helper()
 	for i := 0; i < len(pairs); i += 2 {
@@ -83,7 +89,7 @@ func parse[T any](t *testing.T, text string) (value T) {
 // first returns the first item of a list of mappings.
 func first(list any) tree { return list.([]any)[0].(tree) }
 
-// edge is the configuration of Envoy in docs/rls.md, with its parts that other examples change.
+// edge is the example for Envoy, with its parts that other examples change.
 type edge struct {
 	whole                        tree
 	chain, manager, host, limits tree
@@ -105,7 +111,7 @@ func newEdge(t *testing.T, upstream http.HandlerFunc, rls []*process, pairs ...s
 		endpoints = append(endpoints, strings.Replace(endpoint, "port_value: 8081",
 			port.Replace(p.proxy), 1))
 	}
-	e := &edge{whole: parse[tree](t, block(t, "docs/rls.md", "static_resources:", append([]string{
+	e := &edge{whole: parse[tree](t, example(t, "envoy.yaml", append([]string{
 		"0.0.0.0, port_value: 10000", "127.0.0.1, port_value: 0",
 		"port_value: 3000", port.Replace(s.Listener.Addr().String()),
 		endpoint, strings.Join(endpoints, ", "),
@@ -122,7 +128,7 @@ func newEdge(t *testing.T, upstream http.HandlerFunc, rls []*process, pairs ...s
 // add adds one of the further parts of the example at its place.
 func (e *edge) add(t *testing.T, key string, pairs ...string) {
 	t.Helper()
-	part := parse[tree](t, block(t, "docs/rls.md", "filters:", pairs...))[key]
+	part := parse[tree](t, example(t, "parts.yaml", pairs...))[key]
 	at := map[string]tree{
 		"filters": e.chain, "http_filters": e.manager, "routes": e.host, "transport_socket": e.limits,
 	}[key]

@@ -25,8 +25,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/redistest"
 )
 
-// These tests have tb-rls behind Envoy, with the examples of docs/rls.md and docs/kubernetes.md as
-// they stand there. A request without a decision passes, so that the counts show it.
+// These tests have tb-rls behind Envoy, with the examples of packaging/envoy as they stand there. A request without a decision passes, so that the counts show it.
 
 // limits returns the flag with the limits of docs/rls.md, which pay nothing back in the test.
 func limits(t *testing.T) string {
@@ -150,10 +149,10 @@ func TestEnvoyLosesNothing(t *testing.T) {
 
 // The delay of a stop exceeds the intervals of the health check in the example by a second.
 func TestShutdownDelayOfRLS(t *testing.T) {
-	manual := read(t, "docs/rls.md")
+	manual := read(t, "docs/rls.md") + read(t, "packaging/envoy/envoy.yaml")
 	for _, text := range []string{" interval: 1s,", "_interval: 1s,", "`--shutdown-delay` | `2s`"} {
 		if !strings.Contains(manual, text) {
-			t.Errorf("docs/rls.md has no %q: change all of them", text)
+			t.Errorf("neither docs/rls.md nor the example has %q: change all of them", text)
 		}
 	}
 }
@@ -195,7 +194,7 @@ func TestEnvoyGateway(t *testing.T) {
 		Certificates: []tls.Certificate{testkit.NewCertificate("127.0.0.1", authority).Pair()},
 		ClientCAs:    clients, ClientAuth: tls.RequireAndVerifyClientCert,
 	}))
-	p := startRLS(t, flagsOf(t, block(t, "docs/kubernetes.md", "apiVersion: gateway.envoyproxy.io"),
+	p := startRLS(t, flagsOf(t, example(t, "gateway.yaml"),
 		"=:8081", "=127.0.0.1:0", "=:8080", "=127.0.0.1:0", "/certs/tls.crt", cert,
 		"/certs/tls.key", key, "/certs/ca.crt", ca,
 		"envoy-gateway:18001", control.Address, "$(REDIS_URL)", redistest.Start(t).Addr)...)
@@ -221,7 +220,7 @@ func TestEnvoyWithPatchesOfIstio(t *testing.T) {
 		Spec struct {
 			ConfigPatches []struct{ Patch struct{ Value tree } } `yaml:"configPatches"`
 		}
-	}](t, block(t, "docs/kubernetes.md", "apiVersion: networking.istio.io", patient[:2]...)).
+	}](t, example(t, "istio.yaml", patient[:2]...)).
 		Spec.ConfigPatches
 	p := startRLS(t, "--config="+testkit.File(t, "limits.yaml", "domain: example\ndescriptors:\n"+
 		"- {key: remote_address, rate_limit: {unit: year, requests_per_unit: 10}}\n"))

@@ -29,58 +29,40 @@ func document(t *testing.T) string {
 	return string(text)
 }
 
-// Each configuration in docs/rls.md is accepted: by this service, and by the types of Envoy. The
-// last block has parts of one, which only a real Envoy accepts: see package hostile.
+// The limits in docs/rls.md are accepted by this service, and the example for Envoy by its types.
 func TestDocumentedConfigurations(t *testing.T) {
-	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(document(t), -1)
-	if len(blocks) < 3 {
-		t.Fatalf("%d blocks", len(blocks))
+	_, limits, found := strings.Cut(document(t), "```yaml\n")
+	limits, _, _ = strings.Cut(limits, "```\n")
+	c, err := config.Parse([]config.File{{Name: "rls.md", Text: limits}}, false)
+	if err == nil {
+		err = New(Config{}).SetConfig(c)
 	}
-	for _, m := range blocks[:len(blocks)-1] {
-		if strings.HasPrefix(m[1], "domain:") {
-			c, err := config.Parse([]config.File{{Name: "rls.md", Text: m[1]}}, false)
-			if err == nil {
-				err = New(Config{}).SetConfig(c)
-			}
-			if err != nil {
-				t.Error(err)
-			}
-			continue
-		}
-		var tree any
-		if err := yaml.Unmarshal([]byte(m[1]), &tree); err != nil {
-			t.Fatal(err)
-		}
-		text, err := json.Marshal(tree)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var b bootstrap.Bootstrap
-		if err := protojson.Unmarshal(text, &b); err != nil {
-			t.Fatal(err)
-		}
-		if err := b.ValidateAll(); err != nil {
-			t.Error(err)
-		}
+	if err != nil || !found {
+		t.Error(err)
 	}
-}
-
-// The manifests of docs/kubernetes.md are YAML, and this command accepts the arguments in them.
-func TestDocumentedManifests(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/kubernetes.md")
+	var tree any
+	if err := yaml.Unmarshal(example(t, "envoy.yaml"), &tree); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(tree)
 	if err != nil {
 		t.Fatal(err)
 	}
+	var b bootstrap.Bootstrap
+	if err := protojson.Unmarshal(text, &b); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.ValidateAll(); err != nil {
+		t.Error(err)
+	}
+}
+
+// This command accepts the arguments that it has in the configuration of Envoy Gateway.
+func TestDocumentedManifests(t *testing.T) {
 	var args []string
-	for _, m := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(
-		string(text), -1) {
-		var tree any
-		if err := yaml.Unmarshal([]byte(m[1]), &tree); err != nil {
-			t.Errorf("%v\n%s", err, m[1])
-		}
-		for _, arg := range regexp.MustCompile(`(?m)^ +- (--\S+)$`).FindAllStringSubmatch(m[1], -1) {
-			args = append(args, arg[1])
-		}
+	arg := regexp.MustCompile(`(?m)^ +- (--\S+)$`)
+	for _, m := range arg.FindAllSubmatch(example(t, "gateway.yaml"), -1) {
+		args = append(args, string(m[1]))
 	}
 	if len(args) < 9 {
 		t.Fatalf("%d arguments", len(args))
@@ -88,6 +70,16 @@ func TestDocumentedManifests(t *testing.T) {
 	if _, err := parseFlags(t, args...); err != nil {
 		t.Error(err)
 	}
+}
+
+// example returns an example for Envoy.
+func example(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile("../../../packaging/envoy/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 // docs/rls.md has all flags with their defaults.
