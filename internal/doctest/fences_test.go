@@ -53,7 +53,7 @@ func TestFencedBlocks(t *testing.T) {
 			})
 		}
 	}
-	for language, least := range map[string]int{"go": 25, "json": 12, "yaml": 1, "sh": 1} {
+	for language, least := range map[string]int{"go": 20, "json": 12, "yaml": 1, "sh": 1} {
 		if counts[language] < least {
 			t.Errorf("%d blocks of %s, want at least %d", counts[language], language, least)
 		}
