@@ -25,7 +25,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/redistest"
 )
 
-// These tests have tb-rls behind Envoy, with the examples of packaging/envoy as they stand there. A request without a decision passes, so that the counts show it.
+// These tests have tb-rls behind Envoy, with the examples of packaging/envoy as they stand there. A
+// request without a decision passes, so that the counts show it.
 
 // limits returns the flag with the limits of docs/rls.md, which pay nothing back in the test.
 func limits(t *testing.T) string {
