@@ -2,6 +2,7 @@ package outbound
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -102,23 +103,36 @@ func (v *vendor) used(capacity int, rate float64, d time.Duration) float64 {
 // shared is a Store for several Transports. To a Transport it is not its own memory.
 type shared struct {
 	httplimit.Store
-	mu   sync.Mutex
-	made map[string]tb.StoreLimiter
+	mu     sync.Mutex
+	made   map[string]tb.StoreLimiter
+	cancel func(key string) // is called before a charge is cancelled, if it is not nil
 }
 
-type sharedLimiter struct{ limiter }
+type sharedLimiter struct {
+	limiter
+	store *shared
+}
 
 func (l sharedLimiter) Charge(key string, cost float64) (tb.StoreCharge, error) {
 	c, err := l.limiter.Charge(key, cost)
-	return &sharedCharge{StoreCharge: c}, err
+	return &sharedCharge{StoreCharge: c, key: key, store: l.store}, err
 }
 
 // sharedCharge is a charge whose level is the one of its last Take, as in Redis.
 type sharedCharge struct {
 	tb.StoreCharge
+	key   string
+	store *shared
 	level tb.Level
 	err   error
 	taken bool
+}
+
+func (c *sharedCharge) Cancel() {
+	if c.store.cancel != nil {
+		c.store.cancel(c.key)
+	}
+	c.StoreCharge.Cancel()
 }
 
 func (c *sharedCharge) Take(t time.Time) (tb.Decision, error) {
@@ -135,6 +149,10 @@ func (c *sharedCharge) Level(t time.Time) (tb.Level, error) {
 	return c.level, c.err
 }
 
+func newShared() *shared {
+	return &shared{Store: httplimit.Memory(), made: make(map[string]tb.StoreLimiter)}
+}
+
 func (s *shared) Limiters(rule string, limits []tb.Limit) ([]tb.StoreLimiter, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,7 +161,7 @@ func (s *shared) Limiters(rule string, limits []tb.Limit) ([]tb.StoreLimiter, er
 		if err != nil {
 			return nil, err
 		}
-		s.made[rule] = sharedLimiter{all[0].(limiter)}
+		s.made[rule] = sharedLimiter{all[0].(limiter), s}
 	}
 	return []tb.StoreLimiter{s.made[rule]}, nil
 }
@@ -153,12 +171,60 @@ func (s *shared) Limiters(rule string, limits []tb.Limit) ([]tb.StoreLimiter, er
 func TestPauseAfterALongWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript("200", "200", "200\nX-RateLimit-Remaining: 0\nX-RateLimit-Reset: 15")
-		store := &shared{Store: httplimit.Memory(), made: make(map[string]tb.StoreLimiter)}
+		store := newShared()
 		client := New(s, PerHost(1, 0.1), WithStore(store))
 		sendAll(t, client, "a", "b", "c")
 		sendAll(t, client, "d")
 		s.check(t, "0 10 20 35")
 	})
+}
+
+// While a pause moves what waits for one key, and the store is slow, another key sends and pauses.
+func TestPauseOfASlowKey(t *testing.T) {
+	trips, refuse := make(chan struct{}), make(chan struct{})
+	s := newScript()
+	s.answer = func(n int, r *http.Request) *http.Response {
+		if keyOf(r) == "slow" {
+			<-refuse
+		}
+		return respond(r, "429\nRetry-After: 1000")
+	}
+	store := newShared()
+	waits := make(chan struct{})
+	client := New(s, Rules(perSecond("r", 1, 0.01)), WithStore(store),
+		WithHooks(Hooks{Waits: func(*http.Request, string, time.Duration) { waits <- struct{}{} }}))
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	for i := range 3 {
+		all.Go(func() { _, _ = client.RoundTrip(request(ctx, "slow")) })
+		if i > 0 {
+			<-waits
+		}
+	}
+	store.cancel = func(key string) {
+		if key == "slow" {
+			trips <- struct{}{}
+		}
+	}
+	close(refuse)
+	<-trips // the second of those that wait gives its tokens back, and the first one has to
+	if _, err := client.RoundTrip(request(ctx, "other")); err != nil {
+		t.Error(err)
+	}
+	soon, stop := context.WithTimeout(ctx, time.Minute)
+	defer stop()
+	_, err := client.RoundTrip(request(soon, "other"))
+	var wait *tb.WaitError
+	if !errors.As(err, &wait) || wait.Wait <= 900*time.Second {
+		t.Errorf("no pause of another key: %v", err)
+	}
+	cancel()
+	go func() {
+		for range trips { // until all have left
+		}
+	}()
+	all.Wait()
+	close(trips)
 }
 
 // A pause that ends before what waits is due does not move it, so that an attempt keeps its slot
@@ -167,7 +233,7 @@ func TestShortPauseMovesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript("429\nRetry-After: 4")
 		s.latency = time.Second
-		store := &shared{Store: httplimit.Memory(), made: make(map[string]tb.StoreLimiter)}
+		store := newShared()
 		var clients [2]*Transport
 		for i := range clients {
 			clients[i] = New(s, PerHost(1, 0.1), WithStore(store))
@@ -187,7 +253,7 @@ func TestShortPauseMovesNothing(t *testing.T) {
 // number of refusals that the processes have counted.
 func load(t *testing.T, v *vendor, processes int, d time.Duration, opts ...Option) uint64 {
 	if processes > 1 {
-		opts = append(opts, WithStore(&shared{Store: httplimit.Memory(), made: make(map[string]tb.StoreLimiter)}))
+		opts = append(opts, WithStore(newShared()))
 	}
 	clients := make([]*Transport, processes)
 	for i := range clients {
