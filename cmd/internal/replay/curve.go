@@ -5,48 +5,37 @@ import (
 	"slices"
 )
 
-// curve has what each burst refuses at the suggested rate. The page draws a chart from it.
-type curve struct {
-	Rate     Rate
-	Share    float64 // of --suggest, in percent
-	Requests bool    // whether the refused requests are known
-	Rows     []curveRow
-}
-
-type curveRow struct {
-	Burst             cell
-	Suggested         bool
-	Clients, Requests cell // by their share in percent
-}
-
-// curve returns the refusals up to the burst that refuses nothing, or nil if no limit is suggested.
-func (rep *Report) curve() *curve {
+// burstTable has what each burst refuses at the suggested rate, up to the one that refuses nothing.
+func (rep *Report) burstTable() table {
+	t := table{ID: "bursts", Of: "burst", Head: []string{"clients"}, Chart: true}
 	l, s := rep.Limit, rep.Suggestion
 	if l == nil || s == nil {
-		return nil
+		return t
 	}
-	found := s.found
-	bursts := burstsTo(max(l.Burst, found.ForClients(l.index, 0)))
-	if i, is := slices.BinarySearch(bursts, l.Burst); !is {
-		bursts = slices.Insert(bursts, i, l.Burst)
+	t.Title, t.Share = fmt.Sprintf("What each burst refuses at %s", l.Rate), 100*s.Share
+	bursts := burstsTo(max(l.Burst, s.found.ForClients(l.index, 0)))
+	suggested, is := slices.BinarySearch(bursts, l.Burst)
+	if !is {
+		bursts = slices.Insert(bursts, suggested, l.Burst)
 	}
-	clients, requests := found.Refusals(l.index, bursts)
-	c := &curve{Rate: l.Rate, Share: 100 * s.Share, Requests: requests != nil}
+	clients, requests := s.found.Refusals(l.index, bursts)
+	if requests != nil {
+		t.Head = append(t.Head, "requests")
+	}
 	for i, burst := range bursts {
-		row := curveRow{Burst: count(burst), Suggested: burst == l.Burst,
-			Clients: countOf(clients[i], found.Matter())}
-		if c.Requests {
-			row.Requests = countOf(requests[i], found.Requests())
+		cells := []string{withShare(clients[i], s.found.Matter())}
+		if requests != nil {
+			cells = append(cells, withShare(requests[i], s.found.Requests()))
 		}
-		c.Rows = append(c.Rows, row)
+		t.add(grouped(burst), cells...)
 	}
-	return c
+	t.Rows[suggested].More = "suggested"
+	return t
 }
 
-// countOf returns the cell of a count with its share of all, by which it is drawn.
-func countOf[N integer](n, all N) cell {
-	fraction := share(uint64(n), uint64(all))
-	return cell{fmt.Sprintf("%s (%s)", grouped(n), percent(fraction)), 100 * fraction}
+// withShare writes a count with its share of all, by which the page draws it.
+func withShare(n, all uint64) string {
+	return fmt.Sprintf("%s (%.2f %%)", grouped(n), 100*share(n, all))
 }
 
 // burstsTo returns bursts from 1 to greatest, each at most a tenth or 1 above the one before: about

@@ -43,9 +43,6 @@ type page struct {
 	Script   template.JS
 	Log      string
 	Answer   []string
-	Use      []step
-	Curve    *curve // nil if there is no suggestion
-	Time     timeTable
 	Tables   []table
 	Text     string // what the rest of the page does not have
 }
@@ -55,15 +52,13 @@ type page struct {
 func (rep *Report) WriteHTML(w io.Writer) error {
 	p := page{
 		Security: pageSecurity, Style: template.CSS(pageStyle), Script: template.JS(pageScript),
-		Log: rep.logName(), Answer: rep.answer(), Curve: rep.curve(),
-		Time:   rep.timeline.table(rep.Suggestion == nil),
-		Tables: append([]table{rep.kindTable(), rep.clientTable(topKeys)}, rep.otherTables()...),
-	}
-	if steps := rep.steps(); len(steps) > 0 {
-		p.Use = steps[1:] // without this page
+		Log: rep.logName(), Answer: rep.answer(), Tables: append([]table{
+			rep.burstTable(), rep.timeline.table(rep.Suggestion == nil), rep.kindTable(),
+			rep.clientTable(topKeys)}, rep.otherTables()...),
 	}
 	var text strings.Builder
 	rep.writeData(&text)
+	rep.writeSteps(&text)
 	rep.writeNotes(&text)
 	p.Text = printable.Escape(text.String())
 	return pageTemplate.Execute(w, p)

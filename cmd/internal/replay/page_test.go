@@ -132,8 +132,8 @@ func TestTimeTable(t *testing.T) {
 	}
 	table := line.table(true)
 	last := table.Rows[len(table.Rows)-1]
-	if len(table.Rows) != 104 || table.Width != 5 || last.Start != 515 ||
-		last.Requests.Text != "3" || last.Refused.Value != 1 {
-		t.Errorf("%d rows of %v s, the last one %+v", len(table.Rows), table.Width, last)
+	if got := fmt.Sprint(table.Title, last); len(table.Rows) != 104 ||
+		got != "Requests in each 5s{1970-01-01 00:08:35  [3 1]}" {
+		t.Errorf("%d rows, %s", len(table.Rows), got)
 	}
 }

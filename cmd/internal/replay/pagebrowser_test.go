@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -67,10 +68,15 @@ func (b tab) close() {
 const shownOrder = `[...document.querySelectorAll("#clients tbody th bdi")]` +
 	`.map((key) => key.textContent)`
 
-// A user reads the chart of a suggestion and copies its command, in a light and in a dark browser.
+// A user reads the chart of a suggestion, in a light and in a dark browser.
 func TestPageOfASuggestion(t *testing.T) {
-	b := open(t, pageOf(t, suggestOptions(t, "1%", ""), sampled(6000)))
-	b.check(`document.querySelector("#curve[role=img][aria-label] canvas") !== null`, "true")
+	rep := replay(t, suggestOptions(t, "1%", ""), sampled(6000))
+	var page strings.Builder
+	if err := rep.WriteHTML(&page); err != nil {
+		t.Fatal(err)
+	}
+	b := open(t, page.String())
+	b.check(`document.querySelectorAll(".plot[role=img][aria-label] canvas").length`, "2")
 	colours := make(map[string]bool)
 	for _, scheme := range []string{"light", "dark"} {
 		b.do(testkit.Preference("prefers-color-scheme", scheme))
@@ -83,11 +89,8 @@ func TestPageOfASuggestion(t *testing.T) {
 	// Labels that would cover each other are one, at the dot.
 	b.check(`apart({ valToPos: (v) => v }, [{ x: 90, y: 0, text: "a" }, { x: 5, y: 1, text: "b",`+
 		` dot: true }]).map((m) => [m.x, m.y, m.text, m.dots[0].x].join(";")).join()`, "5;1;a, b;5")
-	b.do(chromedp.Click(`[aria-label="Copy: Try it"]`))
-	if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool](
-		`document.querySelector('[aria-label="Copy: Try it"]').textContent === "Copied"`)); err != nil {
-		t.Errorf("the command is not copied: %v", err)
-	}
+	b.check(`read($("bursts")).columns[0][$("bursts").querySelector("small").closest("tr").rowIndex - 1]`,
+		fmt.Sprint(rep.Limit.Burst))
 	b.close()
 }
 
@@ -98,7 +101,7 @@ func TestPageShowsValues(t *testing.T) {
 	b.check(`[...document.querySelectorAll("details")].some((details) => details.open)`, "false")
 	b.do(chromedp.EmulateViewport(1280, 1000))
 	var box struct{ Left, Top, Width, Height float64 }
-	const over = `JSON.stringify(document.querySelector("#requests .u-over").getBoundingClientRect())`
+	const over = `JSON.stringify(document.querySelector("#time-chart .u-over").getBoundingClientRect())`
 	if err := json.Unmarshal([]byte(b.text(over)), &box); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +109,7 @@ func TestPageShowsValues(t *testing.T) {
 	for _, share := range []float64{0.01, 0.5, 0.99} {
 		b.do(chromedp.MouseEvent(chromedp.MouseMoved, box.Left+box.Width*share, box.Top+box.Height/2))
 		got := b.text(`(() => {
-			const tip = document.querySelector("#requests .tip"), over = tip.parentNode;
+			const tip = document.querySelector("#time-chart .tip"), over = tip.parentNode;
 			const [a, b] = [tip, over].map((node) => node.getBoundingClientRect());
 			return tip.hidden || a.left < b.left || a.right > b.right + 1 ? "outside" : tip.textContent;
 		})()`)

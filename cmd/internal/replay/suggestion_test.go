@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -167,23 +168,27 @@ func TestTheCurveIsWhatAReplayRefuses(t *testing.T) {
 	o, in := suggestOptions(t, "1%", "0.1,3"), sampled(2000)
 	res := replay(t, o, in)
 	suggested, l := 0, res.Limit
-	for _, row := range res.curve().Rows {
-		rep := replay(t, options(t, l.Rate.String(), int(row.Burst.Value)), in)
+	for _, row := range res.burstTable().Rows {
+		burst, err := strconv.Atoi(row.Of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rep := replay(t, options(t, l.Rate.String(), burst), in)
 		got, matter := rep.Limit, rep.Kinds[0]
-		if row.Clients != countOf(matter.ClientsRefused, matter.Clients) ||
-			row.Requests != countOf(got.Refused, res.Requests) {
+		if row.Cells[0] != withShare(matter.ClientsRefused, matter.Clients) ||
+			row.Cells[1] != withShare(got.Refused, res.Requests) {
 			t.Errorf("%+v; a replay has %+v", row, got)
 		}
-		if row.Suggested {
-			suggested += int(row.Burst.Value)
+		if row.More != "" {
+			suggested += burst
 		}
 	}
-	if suggested != int(l.Burst) || res.curve().Rate != l.Rate {
-		t.Errorf("%d at %s, want %+v", suggested, res.curve().Rate, l)
+	if suggested != int(l.Burst) {
+		t.Errorf("%d is suggested, want %+v", suggested, l)
 	}
 	o = suggestOptions(t, "2%", "100000")
 	o.Cost = mustCost(t, "bytes")
-	if c := replay(t, o, sampled(1000)).curve(); c.Requests || len(c.Rows) < 10 {
+	if c := replay(t, o, sampled(1000)).burstTable(); len(c.Head) != 1 || len(c.Rows) < 10 {
 		t.Errorf("%+v although costs vary", c)
 	}
 }

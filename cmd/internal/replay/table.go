@@ -12,7 +12,9 @@ type table struct {
 	Head      []string // of the cells
 	Of        string   // the head of what a row is of
 	Rows      []row
-	Note      string // lines below the table
+	Note      string  // lines below the table
+	Chart     bool    // whether the page draws it
+	Share     float64 // of --suggest in percent, for the chart of bursts
 }
 
 // row has what it is of, what is known of that, and cells, which are right-aligned.

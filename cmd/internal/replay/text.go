@@ -178,62 +178,42 @@ func (rep *Report) logName() string {
 	return name
 }
 
-// step is a command to run next.
-type step struct{ Title, Command string }
-
-// steps returns what to do next.
-func (rep *Report) steps() (steps []step) {
+// writeSteps writes what to do next, a command on a line.
+func (rep *Report) writeSteps(b *strings.Builder) {
 	l, o := rep.Limit, rep.options
 	if l == nil || rep.Requests == 0 {
-		return nil
+		return
 	}
 	file := "FILE"
 	if rep.Sample {
 		file = "--sample"
 	}
 	flags, proxyFlags := o.flags()
-	add := func(title, more, after string) {
-		steps = append(steps, step{title, "tb replay" + more + flags + " " + file + after})
+	steps := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	step := func(title, more, after string) {
+		fmt.Fprintf(steps, "  %s\ttb replay%s%s %s%s\n", title, more, flags, file, after)
 	}
 	limit := fmt.Sprintf(" --rate %s --burst %d", l.Rate, l.Burst)
+	b.WriteString("\n")
 	if rep.Suggestion == nil {
-		add("See it", " --html page.html"+limit, "")
-		add("Find a limit", "", "")
-		return steps
-	}
-	add("See it", " --html page.html"+o.ask(), "")
-	add("Try it", limit, "")
-	if rep.noPolicy() == nil {
-		add("Export it", " --export policy"+o.ask(), " > policy.json")
-		steps = append(steps, step{"Run it", "tb-proxy --policy policy.json" + proxyFlags})
-	}
-	if !o.ByPath {
-		add("Protect a path", " --by-path"+o.ask(), "")
-	}
-	return steps
-}
-
-// noPolicy says why a suggestion has no policy, or returns nil.
-func (rep *Report) noPolicy() error {
-	_, err := policyOf(rep.Suggestion.plan(rep.Limit), rep.options)
-	return err
-}
-
-// writeSteps writes what to do next, a command on a line.
-func (rep *Report) writeSteps(b *strings.Builder) {
-	table := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	for i, s := range rep.steps() {
-		if i == 0 {
-			b.WriteString("\n")
-		}
-		fmt.Fprintf(table, "  %s\t%s\n", s.Title, s.Command)
-	}
-	table.Flush()
-	if rep.Suggestion == nil || rep.Limit == nil {
+		step("See it", " --html page.html"+limit, "")
+		step("Find a limit", "", "")
+		steps.Flush()
 		return
 	}
-	if err := rep.noPolicy(); err != nil {
-		fmt.Fprintf(b, "There is no policy for tb-proxy: %s.\n", err)
+	step("See it", " --html page.html"+o.ask(), "")
+	step("Try it", limit, "")
+	_, noPolicy := policyOf(rep.Suggestion.plan(l), o)
+	if noPolicy == nil {
+		step("Export it", " --export policy"+o.ask(), " > policy.json")
+		fmt.Fprintf(steps, "  Run it\ttb-proxy --policy policy.json%s\n", proxyFlags)
+	}
+	if !o.ByPath {
+		step("Protect a path", " --by-path"+o.ask(), "")
+	}
+	steps.Flush()
+	if noPolicy != nil {
+		fmt.Fprintf(b, "There is no policy for tb-proxy: %s.\n", noPolicy)
 	}
 }
 

@@ -66,41 +66,18 @@ func (t *timeline) widen() {
 	*t = merged
 }
 
-// timeTable has the counts of a log in intervals. The page draws its chart from it.
-type timeTable struct {
-	Caption string
-	Width   float64 // of an interval, in seconds
-	Refused bool    // the log was decided
-	Rows    []timeRow
-}
-
-// timeRow is an interval from a time in seconds since 1970 on.
-type timeRow struct {
-	Time              string
-	Start             float64
-	Requests, Refused cell
-}
-
-// cell is a number as text and as the value that is drawn.
-type cell struct {
-	Text  string
-	Value float64
-}
-
-func count[N integer](n N) cell { return cell{grouped(n), float64(n)} }
-
 // table returns the counts of a log that was decided or not.
-func (t *timeline) table(decided bool) timeTable {
-	width := t.width().Seconds()
-	table := timeTable{
-		Caption: "Requests in each " + durationText(t.width()), Width: width, Refused: decided,
+func (t *timeline) table(decided bool) table {
+	width := t.width()
+	all := table{ID: "time", Title: "Requests in each " + durationText(width), Of: "UTC, from",
+		Head: []string{"requests"}, Chart: true}
+	if decided {
+		all.Head = append(all.Head, "refused")
 	}
 	for i, b := range t.bins {
-		start := float64(t.first+int64(i)) * width
-		table.Rows = append(table.Rows, timeRow{
-			dateTime(time.Unix(int64(start), 0).UTC()), start, count(b.granted + b.refused),
-			count(b.refused),
-		})
+		start := time.Unix((t.first+int64(i))*int64(width/time.Second), 0).UTC()
+		cells := []string{grouped(b.granted + b.refused), grouped(b.refused)}
+		all.add(dateTime(start), cells[:len(all.Head)]...)
 	}
-	return table
+	return all
 }
