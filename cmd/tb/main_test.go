@@ -74,7 +74,7 @@ func TestBadFilesDoNotHideTheRest(t *testing.T) {
 		testkit.File(t, "text.log", "one\n"), t.TempDir(),
 		testkit.File(t, "broken.gz", "\x1f\x8b\x00\x00"),
 	}
-	args := []string{"replay", "--rate=5", "--burst=1", "--all",
+	args := []string{"replay", "--rate=5", "--burst=1",
 		good[0], bad[0], good[1], bad[1], bad[2], good[2]}
 	status, stdout, stderr := tb(t, "", args...)
 	if status != 1 || !strings.Contains(stdout, " of 3 requests ") ||

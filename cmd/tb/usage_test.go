@@ -41,7 +41,7 @@ func TestUsageErrors(t *testing.T) {
 		{"replay,--suggest=1%,--burst=5,-", "--burst and --suggest can't be used together"},
 		{"replay,--rate=1,--burst=1,--by-path,-", "--by-path and --export: want --suggest"},
 		{"replay,--policy=x,--export=nginx,-", "--by-path and --export: want --suggest"},
-		{"replay,--export=apache,-", `one of "policy","caddy","nginx"`},
+		{"replay,--export=apache,-", `one of "policy","nginx"`},
 		{"replay,--policy=x,--rate=5,-", "--rate and --policy can't be used together"},
 		{"replay,--policy=x,--suggest=1%,-", "--suggest and --policy can't be used together"},
 		{"replay,--policy=x,--key=path,-", "either --policy, or --key"},

@@ -32,7 +32,6 @@ var (
 	errSize    = &lack{6, "want a size in bytes, or -, after the status"}
 )
 
-// parse leaves what Combined has more in rec.quoted.
 func (p *clfParser) parse(line []byte, rec *Record) error {
 	rest, err := p.parseOrigin(line, rec)
 	if err != nil {
@@ -51,7 +50,12 @@ func (p *clfParser) parse(line []byte, rec *Record) error {
 	if !ok || !rec.setSize(size) {
 		return errSize
 	}
-	rec.quoted = rest
+	rec.combined = len(rest) > 0
+	var referer []byte
+	for _, field := range [...]*[]byte{&referer, &rec.Agent, &rec.Forwarded} {
+		*field, rest, _ = cutQuoted(rest)
+		*field = emptyIfDash(*field)
+	}
 	return nil
 }
 

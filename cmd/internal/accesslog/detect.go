@@ -126,7 +126,7 @@ func (d *detector) choose(lines ...[]byte) (nearest error) {
 				if err != nil {
 					continue
 				}
-				if p.format == Common && len(rec.quoted) > 0 {
+				if p.format == Common && rec.combined {
 					p.format = Combined
 				}
 				i := slices.IndexFunc(ballots, func(b *ballot) bool {

@@ -100,7 +100,7 @@ func (f *fields) set(slots []int, text []byte) {
 // fill fills rec from the texts. Only the time is required. A size that is not a number is Unknown.
 func (f *fields) fill(rec *Record) error {
 	rec.Peer = f.text(fieldPeer)
-	rec.forwarded = f.text(fieldForwarded)
+	rec.Forwarded = f.text(fieldForwarded)
 	rec.User = f.text(fieldUser)
 	for _, text := range f.texts(fieldURI) {
 		if t := splitTarget(emptyIfDash(text)); t.path != nil || t.host != nil {
@@ -120,7 +120,7 @@ func (f *fields) fill(rec *Record) error {
 	if !rec.setSize(f.text(fieldSize)) {
 		rec.Size = Unknown
 	}
-	rec.agent = f.text(fieldAgent)
+	rec.Agent = f.text(fieldAgent)
 	for i := range rec.Fields {
 		rec.Fields[i] = f.text(numFields + i)
 	}

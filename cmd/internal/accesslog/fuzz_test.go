@@ -93,7 +93,7 @@ func (p *lineParser) parse(line []byte, rec *Record) (Format, error) {
 
 // texts returns all texts of a record.
 func texts(rec *Record) [][]byte {
-	return append([][]byte{rec.Peer, rec.Forwarded(), rec.User, rec.Host, rec.Path}, rec.Fields...)
+	return append([][]byte{rec.Peer, rec.Forwarded, rec.User, rec.Host, rec.Path}, rec.Fields...)
 }
 
 // within reports whether part is a part of whole, or empty.

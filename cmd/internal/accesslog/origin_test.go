@@ -81,8 +81,8 @@ func TestForwarded(t *testing.T) {
 	} {
 		r, err := NewReader(t.Context(), "a.log", strings.NewReader(tt.line), Schema{})
 		var rec Record
-		if err = errors.Join(err, r.Next(&rec)); err != nil || string(rec.Forwarded()) != tt.want {
-			t.Errorf("%s: got %q, %v; want %q", tt.line, rec.Forwarded(), err, tt.want)
+		if err = errors.Join(err, r.Next(&rec)); err != nil || string(rec.Forwarded) != tt.want {
+			t.Errorf("%s: got %q, %v; want %q", tt.line, rec.Forwarded, err, tt.want)
 		}
 	}
 }

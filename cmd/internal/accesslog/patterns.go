@@ -7,51 +7,39 @@ import (
 
 // patterns are the formats of programs, in the notation of nginx, each before the ones that it
 // could be taken for. A $word has no space, $number is a number, and $_ is any text.
-//
-//   - HAProxy, option httplog and httpslog: https://docs.haproxy.org/dev/configuration.html#8.2.3.
-//     It writes #22 for a quote. syslog may cut the line off in the request.
-//
-//   - AWS Application Load Balancer: docs.aws.amazon.com/elasticloadbalancing/latest/application/
-//     load-balancer-access-logs.html
-//
-//   - Amazon S3: docs.aws.amazon.com/AmazonS3/latest/userguide/LogFormat.html
-//
-//   - Envoy: https://www.envoyproxy.io/docs/envoy/latest/configuration/observability/access_log/usage.
-//     It has no peer, and has appended it to X-Forwarded-For if it uses the remote address.
-//
-//   - Istio: https://istio.io/latest/docs/tasks/observability/logs/access-log
-//
-//   - nginx with the host in quotes behind the time
-//
-//   - gin, uvicorn, Rails, uWSGI, Flask (Werkzeug), chi, Squid and nginx-proxy-manager, by default
-//
-//   - AWS Classic Load Balancer: docs.aws.amazon.com/elasticloadbalancing/latest/classic/
-//     access-log-collection.html
-//
-// Envoy escapes nothing. A client that sends a quote and a space may make its line malformed.
 var patterns = []struct {
 	format Format
 	text   string
 	is     look
 }{
+	// HAProxy, option httplog and httpslog: docs.haproxy.org/dev/configuration.html#8.2.3. It writes
+	// #22 for a quote. syslog may cut the line off in the request.
 	{"haproxy",
 		`$peer_port [$time_local] $word $word/$word $number/$number/$number/$number/$number` +
 			` $status $bytes_sent $text "$request`, exact},
+	// docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-access-logs.html
 	{"alb",
 		`$type $time_iso8601 $word $peer_port $word $number $number $number $status $word $number` +
 			` $bytes_sent "$request" "$http_user_agent"`, exact},
+	// docs.aws.amazon.com/AmazonS3/latest/userguide/LogFormat.html
 	{"s3",
 		`$owner $word [$time_local] $remote_addr $remote_user $word $word $word "$request"` +
 			` $status $word $bytes_sent`, exact},
+	// www.envoyproxy.io/docs/envoy/latest/configuration/observability/access_log/usage. It has no
+	// peer, and has appended it to X-Forwarded-For if it uses the remote address. It escapes nothing: a
+	// client that sends a quote and a space may make its line malformed.
 	{"envoy", `[$time_iso8601] "$request" $status $word $number $bytes_sent $number $word` +
 		` "$http_x_forwarded_for" "$http_user_agent" "$word" "$http_host" "$word"`, whole},
+	// istio.io/latest/docs/tasks/observability/logs/access-log
 	{"istio",
 		`[$time_iso8601] "$request" $status $word $text "$text" $number $bytes_sent $number $word` +
 			` "$http_x_forwarded_for" "$http_user_agent" "$word" "$http_host" "$word" $word $word $word` +
 			` $remote_addr $word $word`, exact},
+	// nginx with the host in quotes behind the time
 	{Combined,
 		`$peer - $remote_user [$time_local] "$http_host" "$request" $status` +
 			` $body_bytes_sent "$http_referer" "$http_user_agent"`, exact},
+	// docs.aws.amazon.com/elasticloadbalancing/latest/classic/access-log-collection.html
 	{"elb", `$time_iso8601 $word $peer_port $word $number $number $number` +
 		` $status $word $number $bytes_sent "$request" "$http_user_agent"`, exact},
 	{"gin", `[GIN] $time_local | $status | $word | $remote_addr | $method "$request_uri"`, among},

@@ -30,28 +30,16 @@ type Record struct {
 	Path, Query []byte
 	// Size is the number of bytes of the response, or Unknown.
 	Size int64
+	// Agent is the User-Agent of the request, in Combined, ALB, Envoy, and the formats that name their
+	// fields. A client can send any.
+	Agent []byte
+	// Forwarded is the X-Forwarded-For list of the request.
+	Forwarded []byte
 	// Fields has the extra fields of the Schema, in order. They are empty in a format that
 	// does not name its fields.
 	Fields [][]byte
 
-	agent, forwarded []byte // in a format in which they are found on the way
-	quoted           []byte // the fields in quotes behind the size of Combined
-}
-
-// Agent returns the User-Agent of the request, in Combined, ALB, Envoy, and the formats that name
-// their fields. A client can send any.
-func (rec *Record) Agent() []byte { return rec.behindSize(rec.agent, 2) }
-
-// Forwarded returns the X-Forwarded-For list of the request.
-func (rec *Record) Forwarded() []byte { return rec.behindSize(rec.forwarded, 3) }
-
-// behindSize returns the text of a field, or the n-th field in quotes behind the size.
-func (rec *Record) behindSize(text []byte, n int) []byte {
-	rest, ok := rec.quoted, true
-	for ; ok && n > 0 && len(rec.quoted) > 0; n-- {
-		text, rest, ok = cutQuoted(rest)
-	}
-	return emptyIfDash(text)
+	combined bool // whether fields in quotes follow the size
 }
 
 // reset empties the record, and makes room for n extra fields.

@@ -48,7 +48,7 @@ func TestParsingDoesNotAllocate(t *testing.T) {
 				t.Fatal(tt.name, err)
 			}
 		})
-		if got := string(rec.Agent()); got != tt.agent {
+		if got := string(rec.Agent); got != tt.agent {
 			t.Errorf("%s: agent %q, want %q", tt.name, got, tt.agent)
 		}
 		if allocs != 0 && tt.name != "logfmt" { // the library copies a line

@@ -42,3 +42,97 @@ func Window(l tb.Limit) (time.Duration, error) {
 	return 0, fmt.Errorf("a window of %d tokens at %d every %v: want at most 146 years",
 		l.Capacity, l.Tokens, l.Per)
 }
+
+// fixedWindow counts the tokens that were granted since the window began. All keys have the same
+// windows.
+//
+// A key can take the whole burst at the end of a window and again at the beginning of the next one:
+// twice the burst in an instant.
+func fixedWindow(burst, size uint64) Take {
+	var window, granted uint64 // window is its number
+	return func(now, cost uint64) bool {
+		if w := now / size; w != window {
+			window, granted = w, 0
+		}
+		if granted+cost > burst {
+			return false
+		}
+		granted += cost
+		return true
+	}
+}
+
+// slidingLog has a record of each grant of the last window. It is exact: no window of that length,
+// wherever it begins, has more than the burst.
+//
+// It needs a record for each grant, so a key takes memory in proportion to the burst.
+func slidingLog(burst, window uint64) Take {
+	type record struct{ instant, tokens uint64 }
+	var records []record // in the order of time
+	var granted uint64   // their sum
+	return func(now, cost uint64) bool {
+		for len(records) > 0 && records[0].instant+window <= now {
+			granted -= records[0].tokens
+			records = records[1:]
+		}
+		if granted+cost > burst {
+			return false
+		}
+		granted += cost
+		records = append(records, record{now, cost})
+		return true
+	}
+}
+
+// slidingWindow counts the tokens of the present window and of the window before. It estimates the
+// tokens of the last window-length of time: it assumes that the grants of the window before were
+// spread evenly, and counts the share of them that the length still covers.
+//
+// The estimate errs in both directions. It is too low if the grants came late in their window:
+// then up to twice the burst is granted in one length. It is too high if they came early: then a
+// request is refused although the length has room.
+func slidingWindow(burst, size uint64) Take {
+	var window, previous, present uint64 // window is the number of the present one
+	return func(now, cost uint64) bool {
+		w, elapsed := now/size, now%size
+		if w > window+1 {
+			present = 0
+		}
+		if w > window {
+			window, previous, present = w, present, 0
+		}
+		if present+cost > burst {
+			return false
+		}
+		hi, lo := bits.Mul64(previous, size-elapsed)
+		covered, rest := bits.Div64(hi, lo, size)
+		room := burst - present - cost
+		if covered > room || covered == room && rest > 0 {
+			return false
+		}
+		present += cost
+		return true
+	}
+}
+
+// gcra is the generic cell rate algorithm (ITU-T I.371). Its only state is the theoretical arrival
+// time: a key that has sent evenly at the rate would send its next request then. A request may be
+// earlier than that time by the tolerance, less the time for the request itself, which is rounded
+// down to a nanosecond. It decides as a token bucket does, which is full at the theoretical arrival
+// time.
+func gcra(burst, tolerance uint64) Take {
+	var arrival uint64
+	return func(now, cost uint64) bool {
+		if cost > burst {
+			return false
+		}
+		hi, lo := bits.Mul64(cost, tolerance)
+		each, _ := bits.Div64(hi, lo, burst)
+		next := max(arrival, now) + each
+		if next > now+tolerance {
+			return false
+		}
+		arrival = next
+		return true
+	}
+}

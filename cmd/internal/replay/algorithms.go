@@ -85,7 +85,7 @@ func (m *algorithmMode) fill(rep *Report) {
 // algorithmTable returns a table of the algorithms, after the token bucket.
 func (rep *Report) algorithmTable() table {
 	t := table{ID: "algorithms", Title: "Other algorithms under this limit",
-		Head: []string{"refused", "of requests", rep.keyWord(2) + " refused"}, Of: "algorithm"}
+		Head: []string{"refused", "of requests", rep.thing() + "s refused"}, Of: "algorithm"}
 	if len(rep.Algorithms) == 0 {
 		return t
 	}

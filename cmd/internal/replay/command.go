@@ -2,9 +2,11 @@ package replay
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -32,7 +34,7 @@ type Options struct {
 
 	Suggest Share   `xor:"limit,others" placeholder:"PERCENT" help:"${replay_suggest}"`
 	ByPath  bool    `help:"Find limits of the paths with the most requests, too."`
-	Export  *string `enum:"policy,caddy,nginx" placeholder:"FORMAT" help:"${replay_export}"`
+	Export  *string `enum:"policy,nginx" placeholder:"FORMAT" help:"${replay_export}"`
 
 	PolicyFile string `name:"policy" xor:"limit,others,rate,html" placeholder:"FILE" help:"${policy}"`
 
@@ -45,8 +47,6 @@ type Options struct {
 
 	MaxKeys    int      `default:"1048576" help:"${replay_max_keys}"`
 	Algorithms []string `name:"algorithm" xor:"others" placeholder:"LIST" help:"${replay_algorithm}"`
-
-	All bool `help:"Print up to 100 clients, and not only ten."`
 
 	Rates  []Rate         `kong:"-"` // at which a limit may be suggested
 	Policy *policy.Policy `kong:"-"` // of the PolicyFile
@@ -164,4 +164,37 @@ func (c *Command) logs(stdin io.Reader) ([]Input, error) {
 	return []Input{{"generated sample", func() (io.ReadCloser, error) {
 		return io.NopCloser(samplelog.New(sampleLines)), nil
 	}}}, nil
+}
+
+// print writes the report as text or JSON.
+func (c *Command) print(rep *Report, stdout io.Writer) error {
+	if !c.JSON {
+		return rep.WriteText(stdout)
+	}
+	enc := json.NewEncoder(stdout)
+	enc.SetIndent("", "  ")
+	return enc.Encode(rep)
+}
+
+// createHTML creates the file of --html, and returns nil without the flag. It refuses to replace a
+// file that is not empty and not a page, which may be a log whose name stands behind --html by
+// mistake.
+func (c *Command) createHTML() (*os.File, error) {
+	if c.HTML == "" {
+		return nil, nil
+	}
+	if info, err := os.Stat(c.HTML); err == nil && info.Mode().IsRegular() {
+		file, err := os.Open(c.HTML)
+		if err != nil {
+			return nil, err
+		}
+		begin, err := io.ReadAll(io.LimitReader(file, int64(len("<!doc"))))
+		if err = errors.Join(err, file.Close()); err != nil {
+			return nil, err
+		}
+		if len(begin) > 0 && string(begin) != "<!doc" {
+			return nil, fmt.Errorf("%s exists, and is not a page", c.HTML)
+		}
+	}
+	return os.Create(c.HTML)
 }

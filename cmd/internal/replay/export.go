@@ -23,32 +23,6 @@ func nameOf(path string) string {
 	return cmp.Or(strings.Trim(notName.ReplaceAllString(path, "-"), "-"), "root")
 }
 
-// caddyfile returns the limits as the directive of the module in the folder caddy.
-func caddyfile(plan []PathLimit, o *Options) string {
-	var b strings.Builder
-	if len(o.Trusted) > 0 {
-		fmt.Fprintf(&b, "# Among the global options:\n# servers {\n#\ttrusted_proxies static %s\n"+
-			"#\ttrusted_proxies_strict\n# }\n", listOf(cli.Prefixes(o.Trusted), " "))
-	}
-	b.WriteString("token_bucket {\n")
-	if o.IPv6Prefix != 64 {
-		fmt.Fprintf(&b, "\tipv6_prefix %d\n", o.IPv6Prefix)
-	}
-	for _, p := range plan {
-		fmt.Fprintf(&b, "\trule %s {\n\t\tkey {client_ip}\n", p.name)
-		switch {
-		case p.isPrefix():
-			fmt.Fprintf(&b, "\t\tpath %s*\n", p.Path)
-		case p.Path != "":
-			fmt.Fprintf(&b, "\t\tpath %s\n", p.Path)
-		}
-		r := p.Limit.Rate
-		fmt.Fprintf(&b, "\t\trate %d/%s\n\t\tburst %d\n\t}\n", r.Tokens, r.Per, p.Limit.Burst)
-	}
-	b.WriteString("}")
-	return b.String()
-}
-
 // nginxLimit returns the rate of limit_req that is not below a limit: whole requests a second or a
 // minute. With nodelay, limit_req grants a request more at once than its burst.
 func nginxLimit(l *Limit) string {
@@ -115,8 +89,6 @@ func (rep *Report) printExport(stdout io.Writer) error {
 		}
 	case !slices.Equal(o.Keys, []string{"ip"}) || o.Cost.constant != 1:
 		why = "it needs --key ip and --cost 1"
-	case *o.Export == "caddy":
-		text = caddyfile(rep.Suggestion.plan(rep.Limit), o)
 	case o.IPv6Prefix%8 != 0:
 		why = "it needs whole bytes in --ipv6-prefix, such as 48, 56 or 64"
 	default:

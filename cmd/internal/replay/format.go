@@ -30,6 +30,16 @@ func ifAny[N integer](n N, format string) string {
 	return fmt.Sprintf(format, grouped(n))
 }
 
+// counted writes a number of things: 1 request, 1,234 requests.
+func counted[N integer](n N, thing string) string {
+	return grouped(n) + " " + plural(n, thing, thing+"s")
+}
+
+// ofAll writes a number of all things and its share.
+func ofAll(n, all uint64, thing string) string {
+	return fmt.Sprintf("%s of %s (%s)", grouped(n), counted(all, thing), percent(share(n, all)))
+}
+
 // plural returns the form of a word that goes with a number.
 func plural[N integer](n N, one, many string) string {
 	if n == 1 {

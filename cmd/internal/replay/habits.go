@@ -54,7 +54,7 @@ func newHabit(agent []byte) *habit {
 // add looks at a request.
 func (h *habit) add(rec *accesslog.Record) {
 	h.requests++
-	if sum := hash.Mix(hash.Add(hash.Empty, rec.Agent())); len(h.agents) < maxAgents &&
+	if sum := hash.Mix(hash.Add(hash.Empty, rec.Agent)); len(h.agents) < maxAgents &&
 		!slices.Contains(h.agents, sum) {
 		h.agents = append(h.agents, sum)
 	}

@@ -16,7 +16,7 @@ var Vars = kong.Vars{
 		" several paths, as in 0.1%, at --rate or one of 18 rates from 0.1 to 70 a second. Without a" +
 		" limit, 1%.",
 	"replay_export": "With --suggest, print the limits alone as a policy, or as a configuration of" +
-		" caddy or nginx, and the report to standard error.",
+		" nginx, and the report to standard error.",
 	"policy": "Replay a policy, as tb-proxy would decide with it, instead of a limit. It" +
 		" has its own keys and costs.",
 	"replay_key": "Key of a bucket: ip, user, path, host, or a field such as" +

@@ -125,8 +125,8 @@ func (k *keyer) host(rec *accesslog.Record) []byte {
 // last entry of the list, which takes its place. The other entries count as X-Forwarded-For.
 func (k *keyer) origin(rec *accesslog.Record) (peer []byte, lines []string) {
 	peer, lines = rec.Peer, k.lines[:0]
-	if k.trusts && len(rec.Forwarded()) > 0 {
-		lines = append(lines, view(rec.Forwarded()))
+	if k.trusts && len(rec.Forwarded) > 0 {
+		lines = append(lines, view(rec.Forwarded))
 	}
 	if i := bytes.LastIndexByte(peer, ','); i >= 0 {
 		lines = append(lines, view(peer[:i]))
@@ -172,10 +172,10 @@ func (k *keyed) pack(rec *accesslog.Record, _ accesslog.Format) pending {
 	c := k.clients.of(k.keyer.key(rec))
 	if k.sample.takes() {
 		if k.keyer.direct {
-			k.forwarded.add(rec.Forwarded())
+			k.forwarded.add(rec.Forwarded)
 		}
 		if c.habit == nil {
-			c.habit = newHabit(rec.Agent())
+			c.habit = newHabit(rec.Agent)
 		}
 		c.habit.add(rec)
 	}

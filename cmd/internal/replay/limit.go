@@ -47,9 +47,9 @@ func (m *limitMode) decide(p pending) (granted bool, _ error) {
 func (m *limitMode) fill(rep *Report) {
 	m.fillKeys(rep)
 	if m.clients.more {
-		rep.Doubts = append(rep.Doubts, fmt.Sprintf("There are more than %s %s, and the ones that came"+
-			" later are in no count of %s. Take a greater --max-keys.", grouped(m.clients.bound),
-			rep.keyWord(2), rep.keyWord(2)))
+		rep.Doubts = append(rep.Doubts, fmt.Sprintf("There are more than %s, and the ones that came"+
+			" later are in no count of %ss. Take a greater --max-keys.",
+			counted(m.clients.bound, rep.thing()), rep.thing()))
 	}
 	rep.Limit, rep.EvictedInDebt = &m.outcome, m.limiter.Stats().EvictedInDebt
 	m.clients.fill(rep, m.cost)

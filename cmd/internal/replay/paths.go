@@ -221,6 +221,6 @@ func (rep *Report) pathTable() table {
 	}
 	t.Note = fmt.Sprintf(">: in the policy, because it is far stricter than the limit of all"+
 		" requests.\nTogether, the limits of the policy refuse %s that count for the share.\n",
-		ofAll(s.Together, s.found.Matter(), "client", "clients"))
+		ofAll(s.Together, s.found.Matter(), "client"))
 	return t
 }

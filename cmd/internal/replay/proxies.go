@@ -149,7 +149,6 @@ func (c *Clients) doubt(rep *Report) string {
 	if c.Forwarded == 0 {
 		return text + " The log has no X-Forwarded-For. With it, use --trusted-proxies " + flag
 	}
-	return text + fmt.Sprintf(" X-Forwarded-For names at least %s %s."+
-		" Believe it by --trusted-proxies %s", grouped(c.Forwarded),
-		plural(c.Forwarded, "client", "clients"), flag)
+	return text + fmt.Sprintf(" X-Forwarded-For names at least %s."+
+		" Believe it by --trusted-proxies %s", counted(c.Forwarded, "client"), flag)
 }

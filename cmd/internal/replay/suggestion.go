@@ -156,7 +156,7 @@ func (m *suggestionMode) fill(rep *Report) {
 		if n := float64(trial.Refused); n > 1 && n > 2*s.Share*float64(trial.Clients) {
 			rep.Doubts = append(rep.Doubts, fmt.Sprintf("The halves of the log differ: what the first one"+
 				" asks for refuses %s of the other one. Take a longer log.",
-				ofAll(trial.Refused, trial.Clients, rep.keyWord(1), rep.keyWord(2))))
+				ofAll(trial.Refused, trial.Clients, rep.thing())))
 		}
 	}
 }

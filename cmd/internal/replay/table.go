@@ -47,7 +47,7 @@ func (t table) write(b *strings.Builder) {
 // kindTable has the kinds of clients.
 func (rep *Report) kindTable() table {
 	t := table{ID: "kinds", Title: "Whom the limit refuses", Of: "asking for", Head: []string{
-		rep.keyWord(2), "refused", "share", "requests", "refused", "share"}}
+		rep.thing() + "s", "refused", "share", "requests", "refused", "share"}}
 	for _, k := range rep.Kinds {
 		refused, part := "-", "-"
 		if !rep.Limit.Uncounted {
@@ -65,7 +65,7 @@ func (rep *Report) kindTable() table {
 // clientTable has the first n keys of the report.
 func (rep *Report) clientTable(n int) table {
 	t := table{ID: "clients", Title: "The clients that are refused most, and then send most",
-		Of: rep.keyWord(1), Head: []string{"requests", "refused", "in a second"}}
+		Of: rep.thing(), Head: []string{"requests", "refused", "in a second"}}
 	for _, k := range rep.Top[:min(len(rep.Top), n)] {
 		refused := grouped(k.Refused)
 		if rep.Limit.Uncounted {

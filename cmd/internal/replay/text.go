@@ -19,11 +19,7 @@ func (rep *Report) WriteText(w io.Writer) error {
 	rep.writeData(&b)
 	rep.kindTable().write(&b)
 	rep.writeSteps(&b)
-	shown := shownKeys
-	if rep.options.All {
-		shown = topKeys
-	}
-	for _, t := range append([]table{rep.clientTable(shown)}, rep.otherTables()...) {
+	for _, t := range append([]table{rep.clientTable(shownKeys)}, rep.otherTables()...) {
 		t.write(&b)
 	}
 	rep.writeNotes(&b)
@@ -31,7 +27,7 @@ func (rep *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// shownKeys is how many keys the text has without --all.
+// shownKeys is how many keys the text has. The page and JSON have topKeys.
 const shownKeys = 10
 
 // answer returns why the answer may be wrong, the limit, and what it refuses, in sentences.
@@ -53,7 +49,7 @@ func (rep *Report) answer() (lines []string) {
 			"Look whether it is the right file. --format says how to read its lines.")
 	case rep.Policy != nil:
 		lines = append(lines, fmt.Sprintf("The policy refuses %s.",
-			ofAll(rep.Policy.Refused, rep.Requests, "request", "requests")))
+			ofAll(rep.Policy.Refused, rep.Requests, "request")))
 	default:
 		lines = append(lines, rep.theLimit(), rep.cost())
 	}
@@ -63,9 +59,8 @@ func (rep *Report) answer() (lines []string) {
 	if rep.remark != "" {
 		lines = append(lines, rep.remark)
 	}
-	return append(lines, fmt.Sprintf("The busiest second, %s, has %s %s.",
-		dateTime(rep.Busiest.Second), grouped(rep.Busiest.Requests),
-		plural(rep.Busiest.Requests, "request", "requests")))
+	return append(lines, fmt.Sprintf("The busiest second, %s, has %s.",
+		dateTime(rep.Busiest.Second), counted(rep.Busiest.Requests, "request")))
 }
 
 // validity says for which traffic a suggested limit holds.
@@ -77,7 +72,7 @@ func (rep *Report) validity() string {
 	}
 	return text + fmt.Sprintf(" The first half asks for a burst of %s. On the other half it would"+
 		" have refused %s that count.", grouped(s.Trial.Burst),
-		ofAll(s.Trial.Refused, s.Trial.Clients, rep.keyWord(1), rep.keyWord(2)))
+		ofAll(s.Trial.Refused, s.Trial.Clients, rep.thing()))
 }
 
 // spanText writes the time from the first request to the last one.
@@ -93,8 +88,8 @@ func (rep *Report) theLimit() string {
 	}
 	text := fmt.Sprintf("%s: %s, burst %s.", name, l.Rate, grouped(l.Burst))
 	if rep.Cost == "1" {
-		text += fmt.Sprintf(" A %s may send %s %s at once, and then %s.", rep.keyWord(1),
-			grouped(l.Burst), plural(l.Burst, "request", "requests"), l.Rate.pace())
+		text += fmt.Sprintf(" A %s may send %s at once, and then %s.", rep.thing(),
+			counted(l.Burst, "request"), l.Rate.pace())
 	}
 	return text
 }
@@ -102,13 +97,12 @@ func (rep *Report) theLimit() string {
 // cost says what the limit refuses.
 func (rep *Report) cost() string {
 	l := rep.Limit
-	text := "It refuses " + ofAll(l.KeysRefused, rep.Keys, rep.keyWord(1), rep.keyWord(2))
+	text := "It refuses " + ofAll(l.KeysRefused, rep.Keys, rep.thing())
 	if !l.Uncounted {
-		text += " and " + ofAll(l.Refused, rep.Requests, "request", "requests")
+		text += " and " + ofAll(l.Refused, rep.Requests, "request")
 	}
 	if s := rep.Suggestion; s != nil {
-		return text + fmt.Sprintf(". With twice the burst: %s %s.", grouped(s.TwiceTheBurst),
-			plural(s.TwiceTheBurst, rep.keyWord(1), rep.keyWord(2)))
+		text += ". With twice the burst: " + counted(s.TwiceTheBurst, rep.thing())
 	}
 	return text + "."
 }
@@ -121,26 +115,19 @@ func (r Rate) pace() string {
 	return r.String()
 }
 
-// ofAll writes a number of all things and its share.
-func ofAll(n, all uint64, one, many string) string {
-	return fmt.Sprintf("%s of %s %s (%s)", grouped(n), grouped(all), plural(all, one, many),
-		percent(share(n, all)))
-}
-
-// keyWord returns what a number of keys are.
-func (rep *Report) keyWord(n int) string {
+// thing returns what a key is.
+func (rep *Report) thing() string {
 	if slices.Equal(rep.KeyParts, []string{"ip"}) {
-		return plural(n, "client", "clients")
+		return "client"
 	}
-	return plural(n, "key", "keys")
+	return "key"
 }
 
 // writeData writes on how much data the answer is.
 func (rep *Report) writeData(b *strings.Builder) {
 	if rep.Requests > 0 {
-		fmt.Fprintf(b, "This is from %s %s in %s, %s to %s UTC.\n", grouped(rep.Requests),
-			plural(rep.Requests, "request", "requests"), spanText(rep), dateTime(rep.First),
-			dateTime(rep.Last))
+		fmt.Fprintf(b, "This is from %s in %s, %s to %s UTC.\n", counted(rep.Requests, "request"),
+			spanText(rep), dateTime(rep.First), dateTime(rep.Last))
 	}
 	key := strings.Join(rep.KeyParts, " + ")
 	if slices.Contains(rep.KeyParts, "ip") {
@@ -160,9 +147,8 @@ func (rep *Report) writeData(b *strings.Builder) {
 		}
 	}
 	if len(formats) > 0 {
-		fmt.Fprintf(b, "%s: %s %s, %s%s%s.\n", rep.logName(), grouped(sum.Lines),
-			plural(sum.Lines, "line", "lines"), strings.Join(formats, " and "),
-			ifAny(sum.Others, ", %s of them not requests"), ifAny(sum.Malformed, ", %s malformed"))
+		fmt.Fprintf(b, "%s: %s, %s%s%s.\n", rep.logName(), counted(sum.Lines, "line"),
+			strings.Join(formats, " and "), ifAny(sum.Others, ", %s of them not requests"), ifAny(sum.Malformed, ", %s malformed"))
 	}
 }
 
