@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/seed-181794aa/ratelimit/lru"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -35,7 +34,7 @@ func NewBucketAt(t time.Time, limit tb.Limit, opts ...tb.Option) (*Bucket, error
 		return nil, err
 	}
 	b := &Bucket{clock: newClock(s.Now, t, limit)}
-	b.limits.init(limit)
+	b.limits.one.Store(newLayout(limit, 0, b.clock.firstInstant))
 	return b, nil
 }
 
@@ -97,21 +96,18 @@ func (b *Bucket) AddAt(t time.Time, tokens float64) {
 		if b.load() == nil {
 			b.fill(b.layoutOf(nil), at)
 		}
-		want := request{kind: adds, tokens: -tokens}
-		_, _ = spend(b, b.load(), at, want)
+		_, _ = spend(b, b.load(), at, request{kind: adds, tokens: -tokens, within: tb.Never})
 	}
 }
 
 // Peek returns the decision that Allow would return now. It takes nothing.
 func (b *Bucket) Peek() tb.Decision {
-	t := b.clock.read()
-	c, m := b.load(), b.layout()
-	if c != nil {
-		if d, ok := c.peek(m, t, m.scale); ok {
-			return d
-		}
+	t, want := b.clock.read(), request{tokens: 1}
+	c := b.load()
+	if d, ok := c.peek(b.layout(), t, &want); ok {
+		return d
 	}
-	d, _, _ := peek(b, t, request{tokens: 1})
+	d, _, _ := peek(b, t, want)
 	return d
 }
 
@@ -169,9 +165,7 @@ func (b *Bucket) enter(m *layout, t uint64) *layout {
 // fill makes the first cell of the bucket, a full one at t, unless it has one. If m has ended since
 // it was loaded, the bucket has one, which SetLimit has made.
 func (b *Bucket) fill(m *layout, t uint64) {
-	c := lru.New[cell](m.owner)
-	c.first(m, balance{time: m.supply.at(t)}, t)
-	b.cell.CompareAndSwap(nil, c)
+	b.cell.CompareAndSwap(nil, newCell(m.cellOf(balance{time: m.supply.at(t)}, t)))
 }
 
 // Limit returns the limit of the bucket.
@@ -185,10 +179,11 @@ func (b *Bucket) load() *cell { return b.cell.Load() }
 func (b *Bucket) layout() *layout        { return b.limits.one.Load() }
 func (b *Bucket) layoutOf(*cell) *layout { return b.limits.present(0) }
 func (b *Bucket) shared() *limits        { return &b.limits }
-func (b *Bucket) now() uint64            { return b.clock.read() }
+func (b *Bucket) times() *clock          { return &b.clock }
+func (b *Bucket) entersTier() bool       { return false }
 
-func (b *Bucket) replace(old *cell, owner, base, word uint64) *cell {
-	next := lru.New[cell](owner).init(owner, base, word)
+func (b *Bucket) replace(old *cell, x content) *cell {
+	next := newCell(x)
 	if !b.cell.CompareAndSwap(old, next) {
 		return nil
 	}
@@ -200,12 +195,9 @@ func (b *Bucket) insert(m *layout, t uint64, want request) (o result, done bool,
 	if !o.Allowed { // no bucket can ever grant it
 		return o, true, nil
 	}
-	owner, _, _ := m.cellOf(next, t)
-	c := lru.New[cell](owner)
-	if o.receipt = c.first(m, next, t); !b.cell.CompareAndSwap(nil, c) {
-		return result{}, false, nil
-	}
-	return o, true, nil
+	x := m.cellOf(next, t)
+	o.receipt = receipt{cell: newCell(x), after: x.word}
+	return o, b.cell.CompareAndSwap(nil, o.receipt.cell), nil
 }
 
 func (b *Bucket) refuses(*layout, uint64) (time.Duration, error) { return 0, nil }

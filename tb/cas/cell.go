@@ -24,14 +24,23 @@ type cell struct {
 	base uint64 // in blocks, and ownedBit
 }
 
+// content is what a new cell has.
+type content struct{ owner, base, word uint64 }
+
+// newCell returns a cell without a key.
+func newCell(x content) *cell {
+	c := lru.New[cell](x.owner)
+	c.init(x)
+	return c
+}
+
 // init sets up a cell that no other goroutine has yet. Its tag is the owner.
-func (c *cell) init(owner, base, word uint64) *cell {
-	c.base = base
-	if owner != 0 {
+func (c *cell) init(x content) {
+	c.base = x.base
+	if x.owner != 0 {
 		c.base |= ownedBit
 	}
-	c.word.Store(word)
-	return c
+	c.word.Store(x.word)
 }
 
 // isOwned reports whether the owner of c is not 0. Only then it has a tag.
@@ -45,21 +54,13 @@ func (c *cell) owner() uint64 {
 	return 0
 }
 
-// first sets up c as the first cell of a bucket, with the balance b that a call at t has left. It
-// returns the receipt of that call.
-func (c *cell) first(m *layout, b balance, t uint64) receipt {
-	owner, base, word := m.cellOf(b, t)
-	c.init(owner, base, word)
-	return receipt{cell: c, after: word}
-}
-
-// cellOf returns the owner, the base and the word of a new cell for b.
-func (m *layout) cellOf(b balance, t uint64) (owner, base, word uint64) {
+// cellOf returns the first cell of a bucket, with the balance b that a call at t has left.
+func (m *layout) cellOf(b balance, t uint64) content {
 	if b.until > 0 {
 		return m.heldCell(b)
 	}
-	base = m.baseOf(b, t)
-	return m.owner, base, m.wordOf(base, b)
+	base := m.baseOf(b, t)
+	return content{m.owner, base, m.wordOf(base, b)}
 }
 
 // seal seals the word, unless it is sealed.
@@ -112,10 +113,10 @@ func (m *layout) step(word, elapsed, cost uint64) (delta, deficit uint64, grante
 // the given cost at t, and the words before and after a grant. It starts over when another
 // goroutine changes the word first.
 //
-// ok is false if take leaves the call to spend: m is not the layout of the cell, the word is
+// ok is false if take leaves the call to spend: there is no cell, m is not its layout, the word is
 // sealed, the delta of a grant does not fit, or the cost is above the capacity.
 func (c *cell) take(m *layout, t, cost uint64) (d tb.Decision, before, after uint64, ok bool) {
-	if !m.owns(c) {
+	if c == nil || !m.owns(c) {
 		return tb.Decision{}, 0, 0, false
 	}
 	start := startOf(c.base)
@@ -141,13 +142,17 @@ func (c *cell) take(m *layout, t, cost uint64) (d tb.Decision, before, after uin
 	}
 }
 
-// peek returns what take would decide. ok is false if the word is sealed, or m is not the layout of
-// the cell.
-func (c *cell) peek(m *layout, t, cost uint64) (d tb.Decision, ok bool) {
-	word := c.word.Load()
-	if isSealed(word) || !m.owns(c) {
+// peek returns what take would decide. ok is false if it leaves the call to the function peek: the
+// call is not plain, there is no cell, m is not its layout, or the word is sealed.
+func (c *cell) peek(m *layout, t uint64, want *request) (d tb.Decision, ok bool) {
+	if c == nil || !m.owns(c) || !want.isPlain() {
 		return tb.Decision{}, false
 	}
+	word := c.word.Load()
+	if isSealed(word) {
+		return tb.Decision{}, false
+	}
+	cost := m.unitsOf(want.tokens)
 	b := m.balanceOf(c.base, word).refilled(m.supply.at(t))
 	b.deficit += cost
 	if b.deficit > m.capacity {

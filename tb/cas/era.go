@@ -19,10 +19,10 @@ const grace = uint64(time.Minute)
 // change returns the layout that takes the place of m at instant t with another limit, and begins a
 // new era. No bucket has been deeper in debt than owed, in millionths of a token: see limits.owe.
 func (m *layout) change(l tb.Limit, t, owed uint64) *layout {
-	n := newLayout(l)
+	n := newLayout(l, 0, 0)
 	n.end, n.begin = m.end, t
 	n.owner = m.owner + 1<<tierBits
-	n.supply.from = t - min(t, m.carried(&n, t))
+	n.supply.from = t - min(t, m.carried(n, t))
 	n.eras = m.eras
 	n.eras = append(n.eras, m.ended(t)) // in place: m has the same list without the last era
 	for len(n.eras) > keptEras && n.fills(n.eras[0], owed) {
@@ -31,7 +31,7 @@ func (m *layout) change(l tb.Limit, t, owed uint64) *layout {
 	if cap(n.eras) > 4*len(n.eras) { // most of the array refers to eras that are forgotten
 		n.eras = slices.Clone(n.eras)
 	}
-	return &n
+	return n
 }
 
 // ended returns m as the layout of an era that has ended at t. It is without the eras before it:

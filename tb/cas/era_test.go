@@ -43,8 +43,7 @@ func TestRunsOfErasAreErasOneByOne(t *testing.T) {
 			return anyLimit(rng.Uint64()>>rng.IntN(64), rng.Uint64()>>rng.IntN(64),
 				rng.Uint64()>>rng.IntN(64))
 		}
-		first := newLayout(limit())
-		m := &first
+		m := newLayout(limit(), 0, 0)
 		at, pace := firstInstant(m.limit), uint64(1)<<rng.IntN(45)
 		for range 1 + rng.IntN(1<<rng.IntN(11)) {
 			if rng.IntN(4) > 0 {
@@ -99,8 +98,7 @@ func TestManyErasSupplyMoreThanAnyBucketLacks(t *testing.T) {
 // From any era to the present there are few runs, also after eras have been forgotten.
 func TestFewRunsLeadThroughManyEras(t *testing.T) {
 	limit := tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second}
-	first := newLayout(limit)
-	m := &first
+	m := newLayout(limit, 0, firstInstant(limit))
 	for n := 1; n <= 100_000; n++ {
 		limit.Capacity ^= 1
 		if m = m.change(limit, m.begin, 0); n%10_000 == 0 {

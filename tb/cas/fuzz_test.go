@@ -29,7 +29,7 @@ func FuzzSupply(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, capacity, tokens, per, instant uint64) {
 		l := anyLimit(capacity, tokens, per)
-		m := newLayout(l)
+		m := newLayout(l, 0, firstInstant(l))
 		period := instant / uint64(l.Per) * uint64(l.Per)
 		for _, at := range []uint64{instant, period - 1, period, period + 1} {
 			want := supplyAt(l, m.scale, at)
@@ -38,13 +38,13 @@ func FuzzSupply(f *testing.F) {
 			}
 			checkWide(t, wideOf(want), instant)
 			for d := int64(-1); d <= 1; d++ {
-				checkTimeOf(t, l, &m, new(big.Int).Add(want, big.NewInt(d)))
+				checkTimeOf(t, l, m, new(big.Int).Add(want, big.NewInt(d)))
 			}
 			for _, ns := range []uint64{1, 1 << 10, 1 << 20} { // may be beyond the last instant
 				later := new(big.Int).SetUint64(ns * max(1, m.supply.rate.whole))
-				checkTimeOf(t, l, &m, later.Add(later, want))
+				checkTimeOf(t, l, m, later.Add(later, want))
 			}
-			checkTimeOf(t, l, &m, new(big.Int).Lsh(want, 1))
+			checkTimeOf(t, l, m, new(big.Int).Lsh(want, 1))
 		}
 	})
 }
@@ -98,7 +98,7 @@ func FuzzWord(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, capacity, tokens, per, anyDelta, anyDeficit, now, anyCost uint64) {
 		l := anyLimit(capacity, tokens, per)
-		m := newLayout(l)
+		m := newLayout(l, 0, firstInstant(l))
 		delta := anyDelta & (1<<(63-m.deficitBits) - 1)
 		deficit := anyDeficit % (m.capacity + 1)
 		cost := 1 + anyCost%m.capacity
@@ -109,7 +109,7 @@ func FuzzWord(f *testing.F) {
 		}
 		var c cell
 		base := blockOf(m.supply.at(firstInstant(l)))
-		c.init(m.owner, base, word)
+		c.init(content{m.owner, base, word})
 
 		// The bucket's time, in supply, becomes S(now) if that is later. The deficit shrinks by
 		// the supply in between, to 0 at most. A grant adds the cost.
@@ -128,7 +128,7 @@ func FuzzWord(f *testing.F) {
 		granted := charged.Cmp(new(big.Int).SetUint64(m.capacity)) <= 0
 		fits := new(big.Int).Sub(ownTime, origin).BitLen() <= int(63-m.deficitBits)
 
-		d, _, _, ok := c.take(&m, now, cost)
+		d, _, _, ok := c.take(m, now, cost)
 		switch stored := c.word.Load(); {
 		case granted && !fits:
 			if ok || stored != word {
@@ -137,11 +137,11 @@ func FuzzWord(f *testing.F) {
 		case !ok || d.Allowed != granted:
 			t.Fatalf("limit %+v: %+v, %t, want granted %t", l, d, ok, granted)
 		case !granted:
-			checkRefusal(t, l, &m, d, now, ownTime, refilled, cost)
+			checkRefusal(t, l, m, d, now, ownTime, refilled, cost)
 		default:
-			checkGrant(t, l, &m, d, stored, new(big.Int).Sub(ownTime, origin), charged)
+			checkGrant(t, l, m, d, stored, new(big.Int).Sub(ownTime, origin), charged)
 			b := &Bucket{}
-			b.limits.one.Store(&m)
+			b.limits.one.Store(m)
 			b.limits.giveBack(receipt{&c, word, stored}, float64(cost)/float64(m.scale))
 			if got := m.balanceOf(c.base, c.word.Load()).time.integer(); got.Cmp(ownTime) != 0 ||
 				c.word.Load()&m.deficitMask != refilled.Uint64() {
@@ -150,7 +150,7 @@ func FuzzWord(f *testing.F) {
 			}
 		}
 		if granted {
-			checkSuccessor(t, l, &m, &c, now, cost, ownTime, charged)
+			checkSuccessor(t, l, m, &c, now, cost, ownTime, charged)
 		}
 	})
 }

@@ -22,14 +22,14 @@ func (c *cell) heldUntil(word uint64) (until uint64, micros int64) {
 	return c.base<<1 | word&1, int64(word &^ sealBit >> 1)
 }
 
-// heldCell returns the owner, the base and the word of a cell for b, which is held.
-func (m *layout) heldCell(b balance) (owner, base, word uint64) {
-	word = b.until & 1
+// heldCell returns a cell for b, which is held.
+func (m *layout) heldCell(b balance) content {
+	word := b.until & 1
 	if b.deficit > m.capacity {
 		debt := b.slot(m).after(m.supply.at(b.until))
 		word |= m.micros(min(debt, deepestDebt*m.scale)) << 1
 	}
-	return heldBit | m.owner&(1<<tierBits-1), b.until >> 1, word
+	return content{heldBit | m.owner&(1<<tierBits-1), b.until >> 1, word}
 }
 
 // afterHold returns the balance in m at the end of a hold, which is after m.begin.
@@ -41,21 +41,6 @@ func (m *layout) afterHold(until uint64, micros int64) balance {
 // forgotten.
 func (m *layout) eraAt(t uint64) int {
 	return sort.Search(len(m.eras), func(i int) bool { return m.eras[i].begin >= t }) - 1
-}
-
-// viewHeld is view for the cell of a hold.
-func (s *limits) viewHeld(m *layout, c *cell, word, t uint64) balance {
-	until, micros := c.heldUntil(word)
-	if until > max(t, m.begin) {
-		b := m.afterHold(until, micros)
-		b.until = until
-		return b
-	}
-	if c.tier() == tierOf(m.owner) {
-		return m.balanceSince(c, word)
-	}
-	own := s.of(c).Load()
-	return m.inherit(own, own.balanceSince(c, word), max(t, until))
 }
 
 // heldTo returns b, held until an instant. If the own time of b is a later reading, the hold ends

@@ -13,17 +13,21 @@ func (l *Limiter[K]) Hold(_ context.Context, key K, until time.Time) error {
 	if isNaN(key) {
 		return tb.ErrInvalidKey
 	}
-	return hold(l.placeOf(key), &l.clock, until)
+	return hold(l.placeOf(key), until)
 }
 
 // Hold is Limiter.Hold for the bucket.
-func (b *Bucket) Hold(until time.Time) { _ = hold(b, &b.clock, until) }
+func (b *Bucket) Hold(until time.Time) { _ = hold(b, until) }
 
-func hold[H home](h H, clock *clock, until time.Time) error {
-	t, then := clock.until(until, h.layoutOf(nil).end)
-	if then <= t {
+// hold holds the bucket of h. If the time has no monotonic reading, as one of a header, it is as
+// far from now as the wall clock says.
+func hold[H home](h H, until time.Time) error {
+	m, now := h.layoutOf(nil), h.times().time()
+	t := h.times().instant(now)
+	left := min(uint64(max(0, until.Sub(now))), m.end-t)
+	if left == 0 {
 		return nil
 	}
-	_, err := spend(h, h.load(), t, request{until: then})
+	_, err := spend(h, h.load(), t, request{until: t + left})
 	return err
 }

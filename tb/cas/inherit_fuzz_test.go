@@ -7,8 +7,6 @@ import (
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
-
-	"github.com/seed-181794aa/ratelimit/lru"
 )
 
 // FuzzInherit changes the capacity twice. It compares the state that a bucket has after each change
@@ -38,16 +36,12 @@ func inherits(t *testing.T, capacity, tokens, per, nextCapacity, nextTokens, nex
 ) {
 	l := anyLimit(capacity, tokens, per)
 	next := anyLimit(nextCapacity, nextTokens, nextPer)
-	old := newLayout(l)
+	old := newLayout(l, 0, firstInstant(l))
 	if kind&1 > 0 { // a tier
-		m, err := newTier(int(kind)<<8, l, 1<<62)
-		if err != nil {
-			return
-		}
-		old = *m
+		old = newLayout(l, int(kind)<<8, 1<<62)
 	}
 	at = max(at%(1<<62), old.supply.from)
-	first := changed(&old, l, at) // so that S does not begin at instant 0
+	first := changed(old, l, at) // so that S does not begin at instant 0
 	c := anyCell(first, own%(1<<63), word, kind)
 	second := changed(first, next, at)
 	s := &limits{}
@@ -78,7 +72,7 @@ func anyCell(m *layout, own, word uint64, kind byte) *cell {
 	if kind&8 > 0 {
 		w |= sealBit
 	}
-	return lru.New[cell](m.owner).init(m.owner, blockOf(m.supply.at(own)), w)
+	return newCell(content{m.owner, blockOf(m.supply.at(own)), w})
 }
 
 // exactState is the state of a bucket in integers of any size: its own time in units of supply, and

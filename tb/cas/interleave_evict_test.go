@@ -93,7 +93,7 @@ func TestMoveAfterEvictionBringsNoKeyBack(t *testing.T) {
 		t.Errorf("word %x, want evicted", c.word.Load())
 	}
 	p := f.placeOf("a")
-	if p.replace(c, f.layout().owner, c.base, 0) != nil { // the mover goes on
+	if p.replace(c, content{base: c.base}) != nil { // the mover goes on
 		t.Error("the evicted cell was replaced")
 	}
 	if f.table.Load("a") != nil || f.Len() != 1 {

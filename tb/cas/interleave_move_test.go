@@ -75,14 +75,14 @@ func TestOnlyOneOfTwoMoversSucceeds(t *testing.T) {
 	f.now = f.deltaSpan()
 	c := f.seal("a")
 	p := f.placeOf("a")
-	base, word := blockOf(f.layout().supply.at(f.clock.read())), f.layout().scale
+	x := content{base: blockOf(f.layout().supply.at(f.clock.read())), word: f.layout().scale}
 
-	successor := p.replace(c, f.layout().owner, base, word)
+	successor := p.replace(c, x)
 	if successor == nil || f.cell("a") != successor {
 		t.Fatal("the first mover did not replace the cell")
 	}
 	f.granted("a", 9)
-	if p.replace(c, f.layout().owner, base, word) != nil || f.cell("a") != successor {
+	if p.replace(c, x) != nil || f.cell("a") != successor {
 		t.Fatal("the second mover replaced the successor, which lost a grant")
 	}
 	f.refused("a", 1)

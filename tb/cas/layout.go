@@ -1,7 +1,6 @@
 package cas
 
 import (
-	"fmt"
 	"math"
 	"math/bits"
 	"time"
@@ -54,7 +53,8 @@ type run struct {
 	gain, most, least int64
 }
 
-func newLayout(l tb.Limit) layout {
+// newLayout returns the first layout of a tier.
+func newLayout(l tb.Limit, tier int, firstInstant uint64) *layout {
 	scale, _ := unit.Scale(l.Capacity) // more units would take bits from the delta
 	m := layout{
 		limit:      l,
@@ -63,28 +63,18 @@ func newLayout(l tb.Limit) layout {
 		capacity:   uint64(l.Capacity) * scale,
 		scale:      scale,
 		scaleRecip: 1<<63/scale + 1,
+		end:        endOf(firstInstant),
+		owner:      uint64(tier),
+	}
+	if per := uint64(l.Per); per <= firstInstant {
+		m.supply.from = firstInstant % per // the first reading is after whole periods
 	}
 	// step adds a cost to a deficit before it compares the sum with the capacity. The sum may
 	// need one bit more than the capacity.
 	m.deficitBits = uint8(bits.Len64(2*m.capacity - 1))
 	m.deficitMask = 1<<m.deficitBits - 1
 	m.mostDelta = 1<<(63-m.deficitBits) - 1
-	m.end = endOf(firstInstant(l))
-	return m
-}
-
-// newTier returns the first layout of a tier.
-func newTier(tier int, limit tb.Limit, firstInstant uint64) (*layout, error) {
-	if err := limit.Validate(); err != nil {
-		return nil, fmt.Errorf("tier %d: %w", tier, err)
-	}
-	m := newLayout(limit)
-	m.owner = uint64(tier)
-	m.end = endOf(firstInstant)
-	if per := uint64(limit.Per); per <= firstInstant {
-		m.supply.from = firstInstant % per // the first reading is after whole periods
-	}
-	return &m, nil
+	return &m
 }
 
 func tierOf(owner uint64) int { return int(owner & (1<<tierBits - 1)) }

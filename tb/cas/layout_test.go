@@ -27,7 +27,7 @@ func capacities() []int {
 
 func TestQuantumIsWithinTheContract(t *testing.T) {
 	for _, c := range capacities() {
-		m := newLayout(tb.Limit{Capacity: c, Tokens: 1, Per: time.Second})
+		m := newLayout(tb.Limit{Capacity: c, Tokens: 1, Per: time.Second}, 0, 0)
 		quantum := big.NewRat(1, int64(m.scale))
 		coarsest := big.NewRat(int64(c), 1<<23)
 		if coarsest.Cmp(big.NewRat(1, 1_000_000)) < 0 {
@@ -41,7 +41,7 @@ func TestQuantumIsWithinTheContract(t *testing.T) {
 
 func TestWordHoldsTheCapacityAndManyFillTimes(t *testing.T) {
 	for _, c := range capacities() {
-		m := newLayout(tb.Limit{Capacity: c, Tokens: 1, Per: time.Second})
+		m := newLayout(tb.Limit{Capacity: c, Tokens: 1, Per: time.Second}, 0, 0)
 		last := uint64(1)<<(63-m.deficitBits) - 1
 		if m.deficitMask < 2*m.capacity-1 {
 			t.Errorf("capacity %d: the deficit holds %d units, want twice %d", c, m.deficitMask, m.capacity)
@@ -72,7 +72,7 @@ func TestWordHoldsTheCapacityAndManyFillTimes(t *testing.T) {
 func TestTokensInDividesExactly(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	for _, c := range capacities() {
-		m := newLayout(tb.Limit{Capacity: c, Tokens: 1, Per: time.Second})
+		m := newLayout(tb.Limit{Capacity: c, Tokens: 1, Per: time.Second}, 0, 0)
 		for range 200 {
 			units := rng.Uint64N(m.capacity + 1)
 			whole := units / m.scale * m.scale
@@ -86,7 +86,7 @@ func TestTokensInDividesExactly(t *testing.T) {
 }
 
 func TestStepRefillsAndCharges(t *testing.T) {
-	m := newLayout(tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second})
+	m := newLayout(tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second}, 0, 0)
 	unit := m.scale
 	for _, tt := range []struct {
 		name                   string
@@ -126,7 +126,7 @@ func TestDecimalCostsAreRoundedUp(t *testing.T) {
 		{100_000, 0.070000001, 8}, {1 << 30, 0.5, 1}, {1 << 30, 1 << 30, 1 << 30},
 		{1<<23 - 1, 0.1, 1}, {1<<23 - 1, 1, 10}, {1 << 23, 0.1, 1}, {1 << 23, 1, 1},
 	} {
-		m := newLayout(tb.Limit{Capacity: tt.capacity, Tokens: 1, Per: 1})
+		m := newLayout(tb.Limit{Capacity: tt.capacity, Tokens: 1, Per: 1}, 0, 0)
 		if got := m.unitsOf(tt.cost); got != tt.units {
 			t.Errorf("capacity %d: cost %v is %d units, want %d",
 				tt.capacity, tt.cost, got, tt.units)
@@ -136,7 +136,7 @@ func TestDecimalCostsAreRoundedUp(t *testing.T) {
 
 // A decimal cost that is a whole number of units is not rounded.
 func TestDecimalCostsAreExact(t *testing.T) {
-	m := newLayout(tb.Limit{Capacity: 8, Tokens: 1, Per: 1})
+	m := newLayout(tb.Limit{Capacity: 8, Tokens: 1, Per: 1}, 0, 0)
 	for units := uint64(1); units <= m.capacity; units += 7 {
 		cost, _ := new(big.Rat).SetFrac64(int64(units), int64(m.scale)).Float64()
 		if got := m.unitsOf(cost); got != units {

@@ -60,7 +60,7 @@ func New[K comparable](limit tb.Limit, opts ...tb.Option) (*Limiter[K], error) {
 		return nil, err
 	}
 	l := &Limiter[K]{clock: newClock(s.Now, time.Now(), limit)}
-	l.limits.init(limit)
+	l.limits.one.Store(newLayout(limit, 0, l.clock.firstInstant))
 	l.evictor = &evictor{limits: &l.limits}
 	l.table.Init(s.MaxKeys, s.Overflow == tb.RefuseNew, l.evictor)
 	return l, nil
@@ -84,28 +84,25 @@ func NewTiered[K comparable](
 	l.limits.one.Store(nil)
 	l.limits.tiers = make([]atomic.Pointer[layout], len(limits))
 	for i, limit := range limits {
-		m, err := newTier(i, limit, l.clock.firstInstant)
-		if err != nil {
-			return nil, err
+		if err := limit.Validate(); err != nil {
+			return nil, fmt.Errorf("tier %d: %w", i, err)
 		}
-		l.limits.tiers[i].Store(m)
+		l.limits.tiers[i].Store(newLayout(limit, i, l.clock.firstInstant))
 	}
 	return l, nil
 }
 
 // Allow takes one token of key's bucket. It ignores the context.
 func (l *Limiter[K]) Allow(_ context.Context, key K) (tb.Decision, error) {
-	// Allow and AllowAt are allow, inlined by hand: a call would add 22 instructions, 1.5 ns.
+	// This is allow, inlined by hand: a call would add 38 instructions, 2 ns.
 	t := l.clock.read()
 	c, hash := l.table.Recent(key)
-	if c != nil {
-		m := l.limits.layoutOf(c)
-		if d, _, after, ok := c.take(m, t, m.scale); ok {
-			if d.Allowed && wins(after) {
-				l.table.Remember(hash, c, true)
-			}
-			return d, nil
+	m := l.limits.layoutOf(c)
+	if d, _, after, ok := c.take(m, t, m.scale); ok {
+		if d.Allowed && wins(after) {
+			l.table.Remember(hash, c, true)
 		}
+		return d, nil
 	}
 	return l.allowSlow(c, hash, t, key, 1)
 }
@@ -124,31 +121,18 @@ func (l *Limiter[K]) AllowAt(t time.Time, key K, cost float64) (tb.Decision, err
 	if err := checkCost(cost); err != nil {
 		return tb.Decision{}, err
 	}
-	at := l.clock.instant(t)
-	c, hash := l.table.Recent(key)
-	if c != nil {
-		m := l.limits.layoutOf(c)
-		if d, _, after, ok := c.take(m, at, m.unitsOf(cost)); ok {
-			if d.Allowed && wins(after) {
-				l.table.Remember(hash, c, true)
-			}
-			return d, nil
-		}
-	}
-	return l.allowSlow(c, hash, at, key, cost)
+	return l.allow(l.clock.instant(t), key, cost)
 }
 
 // allow takes a number of tokens at t.
 func (l *Limiter[K]) allow(t uint64, key K, cost float64) (tb.Decision, error) {
 	c, hash := l.table.Recent(key)
-	if c != nil {
-		m := l.limits.layoutOf(c)
-		if d, _, after, ok := c.take(m, t, m.unitsOf(cost)); ok {
-			if d.Allowed && wins(after) {
-				l.table.Remember(hash, c, true)
-			}
-			return d, nil
+	m := l.limits.layoutOf(c)
+	if d, _, after, ok := c.take(m, t, m.unitsOf(cost)); ok {
+		if d.Allowed && wins(after) {
+			l.table.Remember(hash, c, true)
 		}
+		return d, nil
 	}
 	return l.allowSlow(c, hash, t, key, cost)
 }
@@ -168,7 +152,7 @@ func (l *Limiter[K]) allowSlow(
 	var o result
 	var done bool
 	var err error
-	if c == nil { // as spend does, without its look-up
+	if c == nil { // as spend does, with 200 instructions less
 		o, done, err = p.insert(p.layoutOf(nil), t, want)
 	}
 	if !done {
@@ -183,14 +167,12 @@ func (l *Limiter[K]) allowSlow(
 // Peek returns the decision that Allow would return now. It takes nothing, adds no key and waits
 // for no insert.
 func (l *Limiter[K]) Peek(_ context.Context, key K) (tb.Decision, error) {
-	t := l.clock.read()
-	if c, _ := l.table.Recent(key); c != nil {
-		m := l.limits.layoutOf(c)
-		if d, ok := c.peek(m, t, m.scale); ok {
-			return d, nil
-		}
+	t, want := l.clock.read(), request{tokens: 1}
+	c, _ := l.table.Recent(key)
+	if d, ok := c.peek(l.limits.layoutOf(c), t, &want); ok {
+		return d, nil
 	}
-	d, _, err := peek(l.placeOf(key), t, request{tokens: 1})
+	d, _, err := peek(l.placeOf(key), t, want)
 	return d, err
 }
 
@@ -276,11 +258,12 @@ func (p place[K]) layoutOf(c *cell) *layout {
 	return p.limits.layoutOf(c)
 }
 
-func (p place[K]) shared() *limits { return &p.limits }
-func (p place[K]) now() uint64     { return p.clock.read() }
+func (p place[K]) shared() *limits  { return &p.limits }
+func (p place[K]) times() *clock    { return &p.clock }
+func (p place[K]) entersTier() bool { return p.enters }
 
-func (p place[K]) replace(old *cell, owner, base, word uint64) *cell {
-	return p.table.Replace(p.key, old, owner, func(next *cell) { next.init(owner, base, word) })
+func (p place[K]) replace(old *cell, x content) *cell {
+	return p.table.Replace(p.key, old, x.owner, func(next *cell) { next.init(x) })
 }
 
 // insert decides a call on a key that is not in the table.
@@ -292,18 +275,16 @@ func (p place[K]) insert(m *layout, t uint64, want request) (o result, done bool
 	if !o.Allowed { // no bucket can ever grant it
 		return o, true, nil
 	}
-	owner, base, word := m.cellOf(next, t)
-	full := m.fullAt(next)
+	x, full := m.cellOf(next, t), m.fullAt(next)
 	set := func(c *cell) uint64 {
 		if start := p.evictor.earliest; start > t {
 			next, o = want.decide(m, balance{time: m.supply.at(start)}, t)
-			word = c.first(m, next, t).after
-			return m.fullAt(next)
+			x, full = m.cellOf(next, t), m.fullAt(next)
 		}
-		c.init(owner, base, word)
+		c.init(x)
 		return full
 	}
-	c, until, inserted := p.table.Insert(p.key, t, t-min(t, idleTime), owner, set)
+	c, until, inserted := p.table.Insert(p.key, t, t-min(t, idleTime), x.owner, set)
 	switch inserted {
 	case lru.Found:
 		return result{}, false, nil
@@ -315,7 +296,7 @@ func (p place[K]) insert(m *layout, t uint64, want request) (o result, done bool
 		wait := m.timeTo(t, until)
 		return result{Decision: tb.Decision{RetryAfter: wait}, delay: wait}, true, err
 	}
-	o.receipt = receipt{cell: c, after: word}
+	o.receipt = receipt{cell: c, after: x.word}
 	return o, true, nil
 }
 

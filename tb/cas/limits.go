@@ -15,7 +15,6 @@ import (
 type limits struct {
 	one   atomic.Pointer[layout]   // nil if there are tiers
 	tiers []atomic.Pointer[layout] // by tier
-	first layout                   // the layout that one begins with
 
 	setting sync.Mutex    // of SetLimit
 	owed    atomic.Uint64 // millionths of a token: see owe
@@ -28,12 +27,6 @@ type limits struct {
 // for them: a call that passes is an over-grant, and a refusal hides the mistake.
 const noLimit = "ratelimit: a Limiter or Bucket without a limit: New, NewTiered, NewTokenBucket and " +
 	"NewBucket make one"
-
-// init makes limit the limit of all keys.
-func (s *limits) init(limit tb.Limit) {
-	s.first = newLayout(limit)
-	s.one.Store(&s.first)
-}
 
 // tier returns where the layout of a tier is.
 func (s *limits) tier(i int) *atomic.Pointer[layout] {
@@ -87,7 +80,13 @@ func (s *limits) owner(c *cell) *layout {
 // later than m. A cell of another tier gets what its own tier has supplied by t.
 func (s *limits) view(m *layout, c *cell, word, t uint64) balance {
 	if c.isHeld() {
-		return s.viewHeld(m, c, word, t)
+		until, micros := c.heldUntil(word)
+		if until > max(t, m.begin) {
+			b := m.afterHold(until, micros)
+			b.until = until
+			return b
+		}
+		t = max(t, until)
 	}
 	if c.tier() == tierOf(m.owner) {
 		return m.balanceSince(c, word)

@@ -20,9 +20,9 @@ func FuzzSupplyAfterChange(f *testing.F) {
 	f.Fuzz(func(t *testing.T, capacity, tokens, per, nextTokens, nextPer, at, instant uint64) {
 		l := anyLimit(capacity, tokens, per)
 		next := anyLimit(capacity, nextTokens, nextPer)
-		old := newLayout(l)
+		old := newLayout(l, 0, firstInstant(l))
 		at %= 1 << 63
-		m := changed(&old, next, at)
+		m := changed(old, next, at)
 		period := m.supply.from + instant/uint64(next.Per)*uint64(next.Per)
 		for _, u := range []uint64{instant, period - 1, period, period + 1, at, at - 1, at + 1} {
 			want := suppliedBy(m, u)
@@ -33,7 +33,7 @@ func FuzzSupplyAfterChange(f *testing.F) {
 				checkShiftedTimeOf(t, m, new(big.Int).Add(want, big.NewInt(d)))
 			}
 		}
-		checkContinuous(t, &old, m, at, max(at, instant))
+		checkContinuous(t, old, m, at, max(at, instant))
 	})
 }
 

@@ -13,7 +13,7 @@ func TestRefundWithRandomStates(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	number := func() uint64 { return rng.Uint64() >> rng.IntN(64) }
 	for range 20_000 {
-		m := newLayout(anyLimit(number(), number(), number()))
+		m := newLayout(anyLimit(number(), number(), number()), 0, 0)
 		start := wide{number() >> 44, number()}
 		if rng.IntN(2) == 0 {
 			start.lo = -number() >> 60

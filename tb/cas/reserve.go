@@ -29,63 +29,51 @@ func (b *Bucket) Wait(ctx context.Context, cost float64) error { return wait(ctx
 
 // reservation implements tb.Held.
 type reservation[H home] struct {
-	home    H
-	tokens  float64
-	receipt receipt
-	ended   atomic.Bool
+	part[H]
+	ended atomic.Bool
 }
 
 func reserve[H home](h H, cost float64) (tb.Reservation, error) {
 	if err := checkCost(cost); err != nil {
 		return tb.Reservation{}, err
 	}
-	t := h.now()
-	want := request{kind: reserves, tokens: cost}
-	o, err := spend(h, h.load(), t, want)
-	if err != nil || !o.Allowed {
-		return tb.NewReservation(o.Decision, 0, nil), err
+	p := part[H]{home: h, request: request{kind: reserves, tokens: cost, within: tb.Never}}
+	t, c := h.times().read(), h.load()
+	d, err := p.take(c, h.layoutOf(c), t)
+	if !d.Allowed {
+		return tb.NewReservation(d, 0, nil), err
 	}
 	h.shared().reservations.Add(1)
-	r := &reservation[H]{home: h, tokens: cost, receipt: o.receipt}
-	return tb.NewReservation(o.Decision, o.delay, r), nil
+	return tb.NewReservation(d, p.delay, &reservation[H]{part: p}), nil
 }
 
 func wait[H home](ctx context.Context, h H, cost float64) error {
 	if err := checkCost(cost); err != nil {
 		return err
 	}
-	within, err := sleep.AtMost(ctx)
-	if err != nil {
-		return err
-	}
+	p := part[H]{home: h, request: request{tokens: cost}}
 	for {
-		p := part{tokens: cost, within: within}
-		t := h.now()
-		c := h.load()
-		if d, ok := p.takeFast(c, h.layoutOf(c), t); ok && d.Allowed {
-			h.shared().reservations.Add(1)
-			return nil
+		var err error
+		if p.within, err = sleep.AtMost(ctx); err != nil {
+			return err
 		}
-		o, err := takePart(h, &p, c, t)
+		t, c := h.times().read(), h.load()
+		d, err := p.take(c, h.layoutOf(c), t)
 		switch {
 		case err != nil:
 			return err
-		case !o.Allowed:
-			return &tb.WaitError{Wait: o.delay, Deadline: o.delay > within && o.delay < tb.Never}
+		case !d.Allowed:
+			return &tb.WaitError{Wait: p.delay, Deadline: p.delay > p.within && p.delay < tb.Never}
 		}
-		h.shared().reservations.Add(1)
-		if err := sleep.For(ctx, o.delay); err != nil {
-			p.cancel(h.shared())
-			return err
-		}
-		if o.delay == 0 {
+		if h.shared().reservations.Add(1); p.delay == 0 {
 			return nil
 		}
-		// A hold that came meanwhile has taken the tokens with the rest of the bucket.
-		if c, _, has, _, err := look(h, t+uint64(o.delay)); c == nil || has.until == 0 {
+		if err := sleep.For(ctx, p.delay); err != nil {
+			p.Cancel()
 			return err
 		}
-		if within, err = sleep.AtMost(ctx); err != nil {
+		// A hold that came meanwhile has taken the tokens with the rest of the bucket.
+		if c, _, has, _, err := look(h, t+uint64(p.delay)); c == nil || has.until == 0 {
 			return err
 		}
 	}
@@ -94,20 +82,14 @@ func wait[H home](ctx context.Context, h H, cost float64) error {
 // Cancel implements tb.Held.
 func (r *reservation[H]) Cancel() {
 	if r.ended.CompareAndSwap(false, true) {
-		r.home.shared().cancel(r.receipt, r.tokens)
+		r.part.Cancel()
 	}
 }
 
 // Settle implements tb.Held.
 func (r *reservation[H]) Settle(actual float64) error {
 	if r.ended.CompareAndSwap(false, true) {
-		settle(r.home, r.tokens, actual)
+		return r.part.Settle(actual)
 	}
 	return nil
-}
-
-// cancel gives back a reservation.
-func (s *limits) cancel(r receipt, tokens float64) {
-	s.cancellations.Add(1)
-	s.giveBack(r, tokens)
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 	"weak"
 
-	"github.com/seed-181794aa/ratelimit/lru"
 	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
@@ -116,20 +115,17 @@ func TestCellBelongsToOneEraOfOneTier(t *testing.T) {
 	limit := tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second}
 	var layouts []*layout
 	for tier := range 3 {
-		m, err := newTier(tier, limit, firstInstant(limit))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := newLayout(limit, tier, firstInstant(limit))
 		for range 3 {
 			layouts = append(layouts, m)
 			m = m.change(limit, m.begin, 0)
 		}
 	}
 	for _, own := range layouts {
-		c := lru.New[cell](own.owner).init(own.owner, blockOf(own.supply.at(firstInstant(limit))), 0)
+		c := newCell(content{own.owner, blockOf(own.supply.at(firstInstant(limit))), 0})
 		for _, m := range layouts {
 			_, _, _, taken := c.take(m, firstInstant(limit), 1)
-			_, peeked := c.peek(m, firstInstant(limit), 1)
+			_, peeked := c.peek(m, firstInstant(limit), &request{tokens: 1})
 			if is := m == own; taken != is || peeked != is || m.owns(c) != is {
 				t.Errorf("owner %x: take decides under %x: %t, peek: %t", own.owner, m.owner, taken, peeked)
 			}

@@ -1,11 +1,14 @@
 package cas
 
-import "github.com/seed-181794aa/ratelimit/internal/unit"
+import (
+	"github.com/seed-181794aa/ratelimit/internal/unit"
+	"github.com/seed-181794aa/ratelimit/tb"
+)
 
 // settle corrects a grant that was charged with an estimate. It gives back what was too much, or
 // charges what was too little.
 func settle[H home](h H, estimate, actual float64) {
-	t := h.now()
+	t := h.times().read()
 	s := h.shared()
 	c := h.load()
 	m := h.layoutOf(c)
@@ -18,7 +21,7 @@ func settle[H home](h H, estimate, actual float64) {
 	if more == 0 {
 		return
 	}
-	want := request{kind: settles, tokens: actual, estimate: estimate}
+	want := request{kind: settles, tokens: actual, estimate: estimate, within: tb.Never}
 	o, err := spend(h, c, t, want)
 	if err != nil || !o.Allowed {
 		s.unpaid.Add(more, m.scale)

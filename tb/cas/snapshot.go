@@ -18,15 +18,16 @@ func (l *Limiter[K]) Snapshot() iter.Seq2[K, tb.State] {
 	return func(yield func(K, tb.State) bool) {
 		for _, c := range l.byStamp() {
 			key := l.table.KeyOf(c)
-			t, at := l.clock.readWall()
+			at := l.clock.time()
+			t := l.clock.instant(at)
 			c, m, has, _, err := look(l.placeOf(key), t)
 			if c == nil || err != nil {
 				continue
 			}
 			tokens := max(m.level(has, t, 0).Tokens, -deepestDebt)
-			s := tb.State{Tokens: tokens, At: at, Tier: tierOf(m.owner)}
+			s := tb.State{Tokens: tokens, At: at.Round(0), Tier: tierOf(m.owner)}
 			if has.until > 0 {
-				s.Held = at.Add(time.Duration(min(has.until-t, math.MaxInt64)))
+				s.Held = s.At.Add(time.Duration(min(has.until-t, math.MaxInt64)))
 			}
 			if !yield(key, s) {
 				return
@@ -63,7 +64,8 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 	}
 	var all []entry
 	notFull := make(map[K]struct{})
-	t, wall := l.clock.readWall()
+	now := l.clock.time()
+	t, wall := l.clock.instant(now), now.Round(0)
 	for key, s := range states {
 		if err := s.Validate(); err != nil {
 			return fmt.Errorf("the state of key %v: %w", key, err)
@@ -146,9 +148,9 @@ func (l *Limiter[K]) restore(t uint64, wall time.Time, key K, state tb.State) {
 		if b.deficit > m.capacity && l.limits.owe(m, b.missing(debtFrom)) {
 			continue
 		}
-		owner, _, _ := m.cellOf(b, t)
-		_, _, result := l.table.Insert(key, t, 0, owner, func(c *cell) uint64 {
-			c.first(m, b, t)
+		x := m.cellOf(b, t)
+		_, _, result := l.table.Insert(key, t, 0, x.owner, func(c *cell) uint64 {
+			c.init(x)
 			return m.fullAt(b)
 		})
 		if result != lru.Found {

@@ -10,9 +10,8 @@ import (
 type kind uint8
 
 const (
-	takes    kind = iota // it is refused
-	reserves             // it waits for them, in a debt of one capacity at most
-	waits                // the same, in a debt of maxDebt at most, if that is not too long
+	waits    kind = iota // it waits for them, in a debt of maxDebt at most, or is refused
+	reserves             // the same, in a debt of one capacity at most
 	settles              // it takes as many as a debt of one capacity allows
 	adds                 // it takes as many as a debt of maxDebt allows
 )
@@ -26,7 +25,7 @@ type request struct {
 	kind
 	tokens   float64
 	estimate float64       // of a call that settles: the tokens that were charged before
-	within   time.Duration // of a call that waits: the longest delay
+	within   time.Duration // the longest delay, or 0
 	keep     float64       // the tokens that must be left, 0 if the call may wait
 	hold     time.Duration // for which a refusal holds the bucket, 0 if the call may wait
 	until    uint64        // of a Hold, which takes nothing: the instant at which it ends
@@ -35,16 +34,8 @@ type request struct {
 // partial reports whether the call takes a part of its tokens if it cannot have all of them.
 func (r *request) partial() bool { return r.kind >= settles }
 
-// longest returns the longest delay of the call.
-func (r *request) longest() time.Duration {
-	switch r.kind {
-	case takes:
-		return 0
-	case waits:
-		return r.within
-	}
-	return tb.Never
-}
+// isPlain reports whether the call neither waits, nor keeps, nor holds.
+func (r *request) isPlain() bool { return r.within == 0 && r.keep == 0 && r.hold == 0 }
 
 // debt returns the most units that the call may put the bucket into debt.
 func (r *request) debt(m *layout) uint64 {
@@ -95,12 +86,11 @@ func (r *request) decide(m *layout, b balance, t uint64) (balance, result) {
 		o.charged = min(o.charged, most-min(most, b.missing(debtFrom)))
 	}
 	after, keep := balance{b.time, b.deficit + o.charged, b.until}, m.unitsOf(r.keep)
-	longest := r.longest()
 	switch {
 	case after.deficit+keep <= m.capacity:
 		o.Decision = m.grant(after.deficit + keep)
 		return after, o
-	case longest <= 0 || o.charged > m.capacity && !r.partial():
+	case r.within <= 0 || o.charged > m.capacity && !r.partial():
 		until := min(t+uint64(r.hold), m.end)
 		if until > max(t, m.begin) && b.until == 0 && o.charged+keep <= m.capacity {
 			b = m.heldTo(b, until)
@@ -117,7 +107,7 @@ func (r *request) decide(m *layout, b balance, t uint64) (balance, result) {
 	o.delay = m.waitFor(slot, t)
 	tooDeep := slot.after(debtFrom) > r.debt(m)
 	switch {
-	case !tooDeep && o.delay <= longest && o.delay < tb.Never:
+	case !tooDeep && o.delay <= r.within && o.delay < tb.Never:
 		o.Decision = m.grant(m.capacity)
 		return balance{slot.minus(1), m.capacity + 1, b.until}, o
 	case r.partial(): // the clock ends before the slot, or the debt is already deeper
@@ -127,7 +117,7 @@ func (r *request) decide(m *layout, b balance, t uint64) (balance, result) {
 	o.Remaining = m.tokensIn(m.capacity - min(m.capacity, b.deficit))
 	if o.RetryAfter = o.delay; o.delay < tb.Never {
 		// The same call is granted once the delay is short enough and the debt small enough.
-		o.RetryAfter -= min(o.delay, longest)
+		o.RetryAfter -= min(o.delay, r.within)
 		if tooDeep {
 			o.RetryAfter = max(o.RetryAfter, m.waitFor(slot.minus(r.debt(m)), t))
 		}
@@ -142,16 +132,18 @@ type home interface {
 	// layoutOf returns the layout of a bucket whose cell is c, or that has none. It is the layout of c
 	// or a later one.
 	layoutOf(c *cell) *layout
-	// replace installs a cell with the given owner, base and word in place of old. It returns nil if
-	// another goroutine has replaced or evicted old.
-	replace(old *cell, owner, base, word uint64) *cell
+	// replace installs a new cell in place of old. It returns nil if another goroutine has replaced or
+	// evicted old.
+	replace(old *cell, x content) *cell
 	// insert decides a call on a full bucket, and installs its first cell. done is false if
 	// another goroutine has installed one.
 	insert(m *layout, t uint64, want request) (o result, done bool, err error)
 	// refuses returns how long the table would refuse a new bucket, or 0.
 	refuses(m *layout, t uint64) (time.Duration, error)
 	shared() *limits
-	now() uint64
+	times() *clock
+	// entersTier reports whether a call may move the bucket to another tier.
+	entersTier() bool
 }
 
 // spend decides a call at t on a bucket in any state. c is the bucket's cell, or nil.
@@ -244,11 +236,13 @@ func visit[H home](
 func succeed[H home](
 	h H, m *layout, c *cell, word, t uint64, before, next balance,
 ) (r receipt, done bool) {
-	owner, base := m.owner, uint64(0)
+	x := content{owner: m.owner}
 	if next.until == 0 {
-		base, r = m.successor(before, next, t)
+		x.base, r = m.successor(before, next, t)
+		x.word = r.after
 	} else {
-		owner, base, r.after = m.heldCell(next)
+		x = m.heldCell(next)
+		r.after = x.word
 		if before.until == next.until { // both words are of one hold
 			r.before = word &^ sealBit
 		}
@@ -256,7 +250,7 @@ func succeed[H home](
 			r.after = r.before
 		}
 	}
-	r.cell = h.replace(c, owner, base, r.after)
+	r.cell = h.replace(c, x)
 	return r, r.cell != nil
 }
 

@@ -163,28 +163,12 @@ func (c *clock) read() uint64 {
 	return c.instant(c.now())
 }
 
-// readWall reads the clock, and returns the reading by the wall clock too.
-func (c *clock) readWall() (t uint64, wall time.Time) {
-	now := time.Now
+// time reads the clock, for a caller that needs the wall clock too.
+func (c *clock) time() time.Time {
 	if c.now != nil {
-		now = c.now
+		return c.now()
 	}
-	wall = now()
-	return c.instant(wall), wall.Round(0)
-}
-
-// until reads the clock, and returns the reading and the instant at which it will show a time, at
-// most end. If the time has no monotonic reading, as one of a header, it is as far from now as the
-// wall clock says.
-func (c *clock) until(then time.Time, end uint64) (t, until uint64) {
-	now := time.Now
-	if c.now != nil {
-		now = c.now
-	}
-	read := now()
-	t = c.instant(read)
-	left := uint64(max(0, then.Sub(read)))
-	return t, t + min(left, end-t)
+	return time.Now()
 }
 
 // instant returns the instant of the reading t.

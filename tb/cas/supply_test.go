@@ -63,7 +63,7 @@ func instants(l tb.Limit, rng *rand.Rand) []uint64 {
 func TestSupplyIsExact(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, l := range edgeLimits {
-		m := newLayout(l)
+		m := newLayout(l, 0, firstInstant(l))
 		for _, at := range instants(l, rng) {
 			want := supplyAt(l, m.scale, at)
 			if got := m.supply.at(at).integer(); got.Cmp(want) != 0 {
@@ -76,7 +76,7 @@ func TestSupplyIsExact(t *testing.T) {
 func TestTimeOfIsTheFirstInstant(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	for _, l := range edgeLimits {
-		m := newLayout(l)
+		m := newLayout(l, 0, firstInstant(l))
 		beyond := supplyAt(l, m.scale, math.MaxUint64)
 		for _, at := range instants(l, rng) {
 			x := supplyAt(l, m.scale, at)
@@ -108,7 +108,7 @@ func TestTimeOfWithRandomLimits(t *testing.T) {
 			continue
 		}
 		l.Tokens = 1 + rng.Int64N(per)>>rng.IntN(63)
-		m := newLayout(l)
+		m := newLayout(l, 0, firstInstant(l))
 		at := rng.Uint64() >> rng.IntN(64)
 		x := supplyAt(l, m.scale, at)
 		if x.Sign() == 0 {
@@ -129,7 +129,7 @@ func TestUnitsBetweenInstantsAreExact(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	var none, most int
 	for _, l := range edgeLimits {
-		m := newLayout(l)
+		m := newLayout(l, 0, firstInstant(l))
 		for _, start := range instants(l, rng) {
 			for _, at := range []uint64{
 				0, start - 1, start, start + 1, start + rng.Uint64()>>rng.IntN(64), math.MaxUint64,
@@ -156,7 +156,7 @@ func TestUnitsBetweenInstantsAreExact(t *testing.T) {
 
 // The last instant of the clock is one that a call can wait for.
 func TestWaitUntilTheLastInstant(t *testing.T) {
-	m := newLayout(tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second})
+	m := newLayout(tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second}, 0, 0)
 	for then, want := range map[uint64]time.Duration{m.end - 1: 4, m.end: 5, m.end + 1: tb.Never} {
 		if wait := m.timeTo(m.end-5, then); wait != want {
 			t.Errorf("%v to %d after the end, want %v", wait, int64(then-m.end), want)
