@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"iter"
 	"maps"
 	"net"
 	"net/http"
@@ -143,7 +142,7 @@ func (s *Settlement) Cancel() {
 		return
 	}
 	s.observe(http.StatusServiceUnavailable, nil)
-	for e := range s.entries() {
+	for e := range s.entries {
 		e.read(0, true)
 	}
 	s.settle()
@@ -173,7 +172,7 @@ func (s *Settlement) ReadStatus(status string) {
 		code = http.StatusServiceUnavailable
 	}
 	s.observe(code, nil)
-	for e := range s.entries() {
+	for e := range s.entries {
 		if e.price.kind == policy.ResponseStatus && !s.hasStatus && !s.isGone() {
 			e.read(e.Cost.OfStatus(status), true)
 		}
@@ -182,9 +181,13 @@ func (s *Settlement) ReadStatus(status string) {
 }
 
 // entries yields the entries of the request until they are settled.
-func (s *Settlement) entries() iter.Seq[*entry] {
-	return func(yield func(*entry) bool) {
-		for i := 0; s.call != nil && i < len(s.call.entries) && yield(&s.call.entries[i]); i++ {
+func (s *Settlement) entries(yield func(*entry) bool) {
+	if s.call == nil {
+		return
+	}
+	for i := range s.call.entries {
+		if !yield(&s.call.entries[i]) {
+			return
 		}
 	}
 }
@@ -241,12 +244,12 @@ func (s *Settlement) readHeader(status int, h http.Header) {
 	if status != 0 && s.byStatus {
 		s.ReadStatus(strconv.Itoa(status))
 	}
-	for e := range s.entries() {
+	for e := range s.entries {
 		if field := e.price.field; field != "" {
 			e.read(e.price.actual(h[field]))
 		}
 	}
-	for e := range s.entries() {
+	for e := range s.entries {
 		if p := &e.price; p.hidden {
 			delete(h, p.field)
 			if lines := h["Trailer"]; len(lines) > 0 {
@@ -261,7 +264,7 @@ func (s *Settlement) readHeader(status int, h http.Header) {
 
 // hideTrailers removes the fields that are hidden from the trailers that were not announced.
 func (s *Settlement) hideTrailers(h http.Header) {
-	for e := range s.entries() {
+	for e := range s.entries {
 		maps.DeleteFunc(h, func(key string, _ []string) bool {
 			name, isTrailer := strings.CutPrefix(key, http.TrailerPrefix)
 			return e.price.hidden && isTrailer && strings.EqualFold(name, e.price.field)
@@ -271,7 +274,7 @@ func (s *Settlement) hideTrailers(h http.Header) {
 
 // beginUsage begins to read the usage of the response, if a rule has its cost there.
 func (s *Settlement) beginUsage(h http.Header) {
-	for e := range s.entries() {
+	for e := range s.entries {
 		if e.price.kind == policy.ResponseUsage && s.call.settles(e) {
 			s.usage = s.call.l.usage.Read(s.call.r, h)
 			return
@@ -288,7 +291,7 @@ func (s *Settlement) readBody() {
 	if s.usage != nil {
 		tokens, hasUsage = s.usage.Usage()
 	}
-	for e := range s.entries() {
+	for e := range s.entries {
 		switch e.price.kind {
 		case policy.ResponseBytes:
 			e.read(e.price.bound(float64(s.bytes)), true)
@@ -344,7 +347,7 @@ func (m *meter) WriteHeader(status int) {
 	}
 	// The fields of an informational response are not about the cost of the final one.
 	hidden := http.Header{}
-	for e := range m.s.entries() {
+	for e := range m.s.entries {
 		field := e.price.field
 		if values, isSet := m.Header()[field]; isSet && e.price.hidden {
 			hidden[field] = values
