@@ -18,12 +18,9 @@ func Outbound(name string, t OutboundSource) prometheus.Collector {
 		}
 		return all
 	}
-	return collectors{
-		newCollector(name, nil, outboundFamilies, func() []source[outbound.Stats] {
-			return []source[outbound.Stats]{{nil, t.Stats()}}
-		}),
-		newCollector(name, []string{"rule"}, outboundRuleFamilies, rules),
-	}
+	all := func() []source[outbound.Stats] { return []source[outbound.Stats]{{nil, t.Stats()}} }
+	return newCollector(name, []string{"rule"}, outboundRuleFamilies, rules).
+		and(newCollector(name, nil, outboundFamilies, all))
 }
 
 var outboundFamilies = []family[outbound.Stats]{
