@@ -30,49 +30,16 @@ func benchmarkHash[K comparable](b *testing.B, name string, key K) {
 	}
 }
 
-// BenchmarkInsert adds new keys to a full table. With order=queue it does the same work without an
-// order by stamp: the key that was inserted first goes.
+// BenchmarkInsert adds new keys to a full table.
 func BenchmarkInsert(b *testing.B) {
-	const keys = 10_000
-	full := func() (c *cache[uint64], next uint64) {
-		c = newCache[uint64](keys, false)
-		for ; next < keys; next++ {
-			c.use(next)
-		}
-		return c, next
+	c := newCache[uint64](10_000, false)
+	for c.Len() < c.max {
+		c.use(uint64(c.Len()))
 	}
-	b.Run("order=stamps", func(b *testing.B) {
-		c, next := full()
-		for ; b.Loop(); next++ {
-			c.now++
-			c.Insert(next, c.now, 0, 0, setStamp(c.now))
-		}
-	})
-	b.Run("order=queue", func(b *testing.B) {
-		c, next := full()
-		for ; b.Loop(); next++ {
-			c.now++
-			c.insertInTurn(next, setStamp(c.now))
-		}
-	})
-}
-
-// insertInTurn is Insert into a full map with a queue in the place of the order.
-func (m *Map[K, V]) insertInTurn(key K, set func(*V) uint64) {
-	v := m.table.newValue(key, 0)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	hash := m.table.hasher.hash(key)
-	found, stored := m.table.probe(hash, key)
-	if found != nil {
-		return
+	for next := uint64(c.max); b.Loop(); next++ {
+		c.now++
+		c.Insert(next, c.now, 0, 0, setStamp(c.now))
 	}
-	first := m.order.sorted.pop().value
-	least := m.table.keyOf(first)
-	m.table.remove(m.table.hasher.hash(least), least, func(u *V) bool { return u == first })
-	set(v)
-	m.table.store(hash, stored, v)
-	m.order.sorted.push(entry[V]{value: v})
 }
 
 // BenchmarkMove replaces a small map that has as many keys as it can get.

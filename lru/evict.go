@@ -102,7 +102,7 @@ func (m *Map[K, V]) retire(c *candidate[V], now uint64) bool {
 		return v == c.value && m.values.Retire(v, c.stamp, c.state, now)
 	})
 	if retired {
-		m.front.forget(hash, c.value)
+		m.front.follow(hash, c.value, nil)
 	}
 	return retired
 }

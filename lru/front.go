@@ -88,9 +88,9 @@ func (m *Map[K, V]) Remember(hash uint64, v *V, over bool) {
 	}
 }
 
-// forget removes a value from the front.
-func (f *front[V]) forget(hash uint64, v *V) {
+// follow puts next into the place of a value that has ended, if the front has that.
+func (f *front[V]) follow(hash uint64, v, next *V) {
 	if p := f.of(hash); p.value.Load() == v {
-		p.value.CompareAndSwap(v, nil)
+		p.value.CompareAndSwap(v, next)
 	}
 }

@@ -199,13 +199,16 @@ func (m *Map[K, V]) publish() {
 
 // Replace replaces old by a new value for the same key, which set makes ready, if old is still
 // the value of key. The tag is as in Insert. Replace returns the new value, or nil if old was
-// replaced or evicted before. It takes one lock of a small map, for a few instructions.
+// replaced or evicted before. It takes one lock of a small map, for a few instructions. If old was
+// in the front, the new value is.
 func (m *Map[K, V]) Replace(key K, old *V, tag uint64, set func(*V)) *V {
 	next := m.table.newValue(key, tag)
 	set(next)
-	if !m.table.replace(key, old, next) {
+	hash := m.table.hasher.hash(key)
+	if !m.table.replace(hash, key, old, next) {
 		return nil
 	}
+	m.front.follow(hash, old, next)
 	return next
 }
 

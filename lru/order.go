@@ -13,9 +13,9 @@ func (a *entry[V]) before(b *entry[V]) bool {
 }
 
 // order is a priority queue of entries. Most entries come in order, above all in a flood of new
-// keys, and wait in a queue that is sorted as it stands. The others go to a heap.
+// keys, and wait in a list that is sorted as it stands. The others go to a heap.
 type order[V any] struct {
-	sorted   queue[V]
+	sorted   list[V]
 	heap     heap[V]
 	sequence uint64 // of the next new entry
 }
@@ -30,7 +30,7 @@ func (o *order[V]) add(stamp uint64, v *V) {
 
 // put adds an entry, or puts it back.
 func (o *order[V]) put(e entry[V]) {
-	if o.sorted.n > 0 && e.before(o.sorted.last()) {
+	if o.sorted.n > 0 && e.before(o.sorted.at(o.sorted.n-1)) {
 		o.heap.push(e)
 		return
 	}
@@ -40,18 +40,108 @@ func (o *order[V]) put(e entry[V]) {
 // first returns the least entry of an order that is not empty.
 func (o *order[V]) first() *entry[V] {
 	if o.firstIsSorted() {
-		return o.sorted.first()
+		return o.sorted.at(0)
 	}
-	return o.heap.entry(0)
+	return o.heap.at(0)
 }
 
 func (o *order[V]) pop() entry[V] {
 	if o.firstIsSorted() {
-		return o.sorted.pop()
+		return o.sorted.popFirst()
 	}
 	return o.heap.pop()
 }
 
 func (o *order[V]) firstIsSorted() bool {
-	return o.sorted.n > 0 && (o.heap.n == 0 || o.sorted.first().before(o.heap.entry(0)))
+	return o.sorted.n > 0 && (o.heap.n == 0 || o.sorted.at(0).before(o.heap.at(0)))
+}
+
+// heap is a binary min-heap.
+type heap[V any] struct{ list[V] }
+
+// push puts e at the end or at an ancestor of it.
+func (h *heap[V]) push(e entry[V]) {
+	h.list.push(e)
+	i := h.n - 1
+	for i > 0 && e.before(h.at((i-1)/2)) {
+		*h.at(i) = *h.at((i - 1) / 2)
+		i = (i - 1) / 2
+	}
+	*h.at(i) = e
+}
+
+func (h *heap[V]) pop() entry[V] {
+	least := *h.at(0)
+	if last := h.popLast(); h.n > 0 {
+		*h.at(h.siftDown(last)) = last
+	}
+	return least
+}
+
+// siftDown makes room for e, which takes the place of the first entry, and returns the index.
+func (h *heap[V]) siftDown(e entry[V]) int {
+	for i := 0; ; {
+		child := 2*i + 1
+		if child >= h.n {
+			return i
+		}
+		if child+1 < h.n && h.at(child+1).before(h.at(child)) {
+			child++
+		}
+		if !h.at(child).before(&e) {
+			return i
+		}
+		*h.at(i) = *h.at(child)
+		i = child
+	}
+}
+
+// chunkEntries is the number of entries that are allocated together. With the allocator's
+// header of a word, 128 of them take a size class of 3,200 bytes: 25 bytes each.
+const chunkEntries = 128
+
+type chunk[V any] [chunkEntries]entry[V]
+
+// list is a list of entries in chunks, of which one may be spare. Unlike a slice it grows and
+// shrinks without copying, so no insert waits for a copy.
+type list[V any] struct {
+	chunks  []*chunk[V]
+	head, n int // index of the first entry in the first chunk, and number of entries
+}
+
+func (l *list[V]) at(i int) *entry[V] {
+	j := uint(l.head + i)
+	return &l.chunks[j/chunkEntries][j%chunkEntries]
+}
+
+func (l *list[V]) push(e entry[V]) {
+	if l.head+l.n == len(l.chunks)*chunkEntries {
+		l.chunks = append(l.chunks, new(chunk[V]))
+	}
+	*l.at(l.n) = e
+	l.n++
+}
+
+func (l *list[V]) popFirst() entry[V] {
+	e := l.take(0)
+	if l.head++; l.head == chunkEntries { // the chunk becomes the last one
+		first := l.chunks[0]
+		l.chunks[0] = nil // the array behind the slice would keep it
+		l.chunks, l.head = append(l.chunks[1:], first), 0
+	}
+	return e
+}
+
+func (l *list[V]) popLast() entry[V] { return l.take(l.n - 1) }
+
+// take takes out the first or the last entry, and frees a second spare chunk.
+func (l *list[V]) take(i int) entry[V] {
+	e := *l.at(i)
+	*l.at(i) = entry[V]{} // so that the value can be collected
+	l.n--
+	if last := len(l.chunks) - 1; l.head+l.n+chunkEntries <= last*chunkEntries {
+		l.chunks[last] = nil
+		l.chunks = l.chunks[:last]
+	}
+	return e
 }

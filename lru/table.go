@@ -46,7 +46,6 @@ type table[K comparable, V any] struct {
 	nodes[K, V]
 	hasher hasher[K]
 	slots  []atomic.Pointer[smallMap[V]]
-	only   atomic.Pointer[smallMap[V]] // the small map of all slots, or nil if there are several
 	moving atomic.Pointer[move[V]]
 
 	// collided holds the hashes that belong to two keys: see probe.
@@ -106,10 +105,6 @@ func (t *table[K, V]) assign(m *smallMap[V], s *span) {
 		t.slots[i].Store(m)
 		t.spans[i] = s
 	}
-	if s.to-s.from < len(t.slots) {
-		m = nil
-	}
-	t.only.Store(m)
 }
 
 // slot returns the slot of a hash, from its upper bits. A small map uses the lower ones.
@@ -139,13 +134,7 @@ func (t *table[K, V]) rest(m *smallMap[V], other bool, hash uint64, key K) *V {
 }
 
 // small returns the small map of a hash.
-func (t *table[K, V]) small(hash uint64) *smallMap[V] {
-	m := t.only.Load() // in a small table the processor need not wait for the hash
-	if m == nil {
-		m = t.slots[t.slot(hash)].Load()
-	}
-	return m
-}
+func (t *table[K, V]) small(hash uint64) *smallMap[V] { return t.slots[t.slot(hash)].Load() }
 
 // probe returns the value of key and the hash under which it is stored, or nil and the hash
 // under which key can be stored.
@@ -258,9 +247,10 @@ func (t *table[K, V]) remove(hash uint64, key K, retire func(*V) bool) (removed 
 	return true
 }
 
-// replace replaces old by next if old is still the value of key, and reports whether it did.
-func (t *table[K, V]) replace(key K, old, next *V) (replaced bool) {
-	_, stored := t.probe(t.hasher.hash(key), key)
+// replace replaces old by next if old is still the value of key, which has the given hash, and
+// reports whether it did.
+func (t *table[K, V]) replace(hash uint64, key K, old, next *V) (replaced bool) {
+	_, stored := t.probe(hash, key)
 	for found := false; !found; {
 		m, v := t.find(stored)
 		if v == nil {

@@ -32,9 +32,6 @@ func (t *table[K, V]) verify(o *order[V]) error {
 				fail("slot %d does not have the map of slots %d to %d", i, s.from, s.to)
 			}
 		}
-		if only := t.only.Load(); (only == m) != (s.to-s.from == len(t.slots)) {
-			fail("the only map is %p, and the map of slots %d to %d is %p", only, s.from, s.to, m)
-		}
 		if n := m.Size(); n != s.keys || n > keysFor(s.buckets) {
 			fail("%d keys in a map, want %d, and at most %d", n, s.keys, keysFor(s.buckets))
 		}

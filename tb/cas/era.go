@@ -189,17 +189,16 @@ func (m *layout) balanceWith(micros int64, now wide) balance {
 	return m.balanceOfUnits(micros/perUnit, now)
 }
 
-// restored returns the balance of a bucket that had the state s at the instant at. It has been
-// refilled at the present rate since, also before the limit has changed. Or it has the state at
-// until, to which it is held.
-func (m *layout) restored(s tb.State, at, until, now uint64) balance {
-	units := int64(math.Round(s.Tokens * float64(m.scale)))
-	if until > max(now, m.begin) {
-		b := m.balanceOfUnits(units, m.supply.at(until))
-		b.until = until
+// restored returns the balance of a bucket that had the state s. It has been refilled at the
+// present rate since, also before the limit has changed. Or it is held, and has the state then.
+func (m *layout) restored(s saved, now uint64) balance {
+	units := int64(math.Round(s.tokens * float64(m.scale)))
+	if s.until > max(now, m.begin) {
+		b := m.balanceOfUnits(units, m.supply.at(s.until))
+		b.until = s.until
 		return b
 	}
-	at = min(at, now)
+	at := min(s.at, now)
 	supplied, _ := m.supply.rate.times(m.begin - min(m.begin, at))
 	units += int64(min(supplied.after(wide{}), mostDebt))
 	return m.balanceOfUnits(units, m.supply.at(max(at, m.begin)))

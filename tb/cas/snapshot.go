@@ -16,8 +16,8 @@ import (
 // that are full last first.
 func (l *Limiter[K]) Snapshot() iter.Seq2[K, tb.State] {
 	return func(yield func(K, tb.State) bool) {
-		for _, c := range l.byStamp() {
-			key := l.table.KeyOf(c)
+		for _, s := range l.byStamp() {
+			key := l.table.KeyOf(s.cell)
 			at := l.clock.time()
 			t := l.clock.instant(at)
 			c, m, has, _, err := look(l.placeOf(key), t)
@@ -36,52 +36,48 @@ func (l *Limiter[K]) Snapshot() iter.Seq2[K, tb.State] {
 	}
 }
 
+type stamped struct {
+	cell  *cell
+	stamp uint64
+}
+
 // byStamp returns the cells of the table, those with the latest stamps first.
-func (l *Limiter[K]) byStamp() []*cell {
-	type stamped struct {
-		cell  *cell
-		stamp uint64
-	}
+func (l *Limiter[K]) byStamp() []stamped {
 	cells := l.table.Values()
 	all := make([]stamped, len(cells))
 	for i, c := range cells {
-		stamp, _, _ := l.evictor.Stamp(c)
-		all[i] = stamped{c, stamp}
+		all[i].cell = c
+		all[i].stamp, _, _ = l.evictor.Stamp(c)
 	}
 	slices.SortFunc(all, func(a, b stamped) int { return cmp.Compare(b.stamp, a.stamp) })
-	for i := range all {
-		cells[i] = all[i].cell
-	}
-	return cells
+	return all
 }
 
 // Restore gives buckets the states that Snapshot has yielded. It returns an error, and changes
 // nothing, if a state or a key is invalid, or if more buckets are not full than the table can hold.
 func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 	type entry struct {
-		key   K
-		state tb.State
+		place[K]
+		saved
 	}
 	var all []entry
 	notFull := make(map[K]struct{})
 	now := l.clock.time()
-	t, wall := l.clock.instant(now), now.Round(0)
+	t := l.clock.instant(now)
 	for key, s := range states {
-		if err := s.Validate(); err != nil {
+		err := s.Validate()
+		if err == nil && l.limits.tiers != nil {
+			err = l.limits.checkTier(s.Tier)
+		}
+		if err != nil {
 			return fmt.Errorf("the state of key %v: %w", key, err)
 		}
 		if isNaN(key) {
 			return tb.ErrInvalidKey
 		}
-		if l.limits.tiers != nil {
-			if err := l.limits.checkTier(s.Tier); err != nil {
-				return fmt.Errorf("the state of key %v: %w", key, err)
-			}
-		}
-		m := l.restoredAt(key, s).layoutOf(nil)
-		at, until := l.clock.ofState(s, t, wall)
-		if b := m.restored(s, at, until, t); b.missing(m.supply.at(t)) > 0 {
-			all = append(all, entry{key, s})
+		e := entry{place[K]{l, key, s.Tier, true}, l.clock.saved(s, t, now.Round(0))}
+		if m := e.layoutOf(nil); m.restored(e.saved, t).missing(m.supply.at(t)) > 0 {
+			all = append(all, e)
 			notFull[key] = struct{}{}
 		}
 	}
@@ -92,40 +88,33 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 		}
 	}
 	for _, e := range all {
-		l.restore(t, wall, e.key, e.state)
+		e.restore(e.saved, t)
 	}
 	return nil
 }
 
-// ofState returns the instant at which a bucket had its state, and the instant until which it is
-// held at t, or 0. wall is t by the wall clock. If that was set back, a hold is no longer than it
-// was.
-func (c *clock) ofState(s tb.State, t uint64, wall time.Time) (at, until uint64) {
+// saved is the state of a bucket, in tokens, by instants.
+type saved struct {
+	tokens    float64
+	at, until uint64 // at which it has them, and until which it is held, or 0
+}
+
+// saved returns the state s at t, which is wall by the wall clock. If that was set back, a hold is
+// no longer than it was.
+func (c *clock) saved(s tb.State, t uint64, wall time.Time) saved {
 	if s.Held.IsZero() {
-		return c.instant(s.At), 0
+		return saved{tokens: s.Tokens, at: c.instant(s.At)}
 	}
-	if left := min(s.Held.Sub(s.At), s.Held.Sub(wall)); left > 0 {
-		until = t + min(uint64(left), endOf(c.firstInstant)-t)
-	}
-	return c.instant(s.Held), until
+	left := uint64(max(0, min(s.Held.Sub(s.At), s.Held.Sub(wall))))
+	return saved{s.Tokens, c.instant(s.Held), t + min(left, endOf(c.firstInstant)-t)}
 }
 
-// restoredAt returns the place of a key that gets the state s.
-func (l *Limiter[K]) restoredAt(key K, s tb.State) place[K] {
-	if l.limits.tiers == nil {
-		return l.placeOf(key)
-	}
-	return place[K]{l, key, s.Tier, true}
-}
-
-// restore gives key's bucket a state at t, unless it has fewer tokens. Of two holds the later one
-// remains.
-func (l *Limiter[K]) restore(t uint64, wall time.Time, key K, state tb.State) {
-	p := l.restoredAt(key, state)
-	at, until := l.clock.ofState(state, t, wall)
+// restore gives the bucket of p a state at t, unless it has fewer tokens. Of two holds the later
+// one remains.
+func (p place[K]) restore(s saved, t uint64) {
 	for {
 		_, found := visit(p, p.load(), t, func(m *layout, c *cell, has balance) (balance, bool) {
-			b, next, now := m.restored(state, at, until, t), has, m.supply.at(t)
+			b, next, now := m.restored(s, t), has, m.supply.at(t)
 			if b.until > has.until {
 				next = m.heldTo(has, b.until)
 			}
@@ -143,13 +132,13 @@ func (l *Limiter[K]) restore(t uint64, wall time.Time, key K, state tb.State) {
 			return
 		}
 		m := p.layoutOf(nil)
-		b := m.restored(state, at, until, t)
+		b := m.restored(s, t)
 		debtFrom := m.supply.at(b.debtFrom(t))
-		if b.deficit > m.capacity && l.limits.owe(m, b.missing(debtFrom)) {
+		if b.deficit > m.capacity && p.limits.owe(m, b.missing(debtFrom)) {
 			continue
 		}
 		x := m.cellOf(b, t)
-		_, _, result := l.table.Insert(key, t, 0, x.owner, func(c *cell) uint64 {
+		_, _, result := p.table.Insert(p.key, t, 0, x.owner, func(c *cell) uint64 {
 			c.init(x)
 			return m.fullAt(b)
 		})

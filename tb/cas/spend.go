@@ -294,12 +294,6 @@ func peek[H home](h H, t uint64, want request) (tb.Decision, *cell, error) {
 
 // level returns how full the bucket is at t, less the tokens that a charge keeps.
 func level[H home](h H, t uint64, keep float64) (tb.Level, error) {
-	if c := h.load(); c != nil {
-		m := h.layoutOf(c)
-		if word := c.word.Load(); !isSealed(word) && m.owns(c) {
-			return m.level(m.balanceOf(c.base, word), t, m.unitsOf(keep)), nil
-		}
-	}
 	c, m, has, refused, err := look(h, t)
 	switch {
 	case err != nil:

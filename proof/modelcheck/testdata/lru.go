@@ -40,7 +40,6 @@ func (m *Map[K, V]) Expose(keys []K, collide bool) {
 		p.hash.Label(fmt.Sprintf("hash %d", i))
 		p.value.Label(fmt.Sprintf("pair %d", i))
 	}
-	t.only.Label("only")
 	t.moving.Label("moving")
 	t.collided.Label("collided")
 	for i := range t.slots {
@@ -71,12 +70,10 @@ func (m *Map[K, V]) digest() uint64 {
 func (o *order[V]) entries() []entry[V] {
 	var entries []entry[V]
 	for i := range o.heap.n {
-		entries = append(entries, *o.heap.entry(i))
+		entries = append(entries, *o.heap.at(i))
 	}
-	for range o.sorted.n { // once around
-		s := o.sorted.pop()
-		o.sorted.push(s)
-		entries = append(entries, s)
+	for i := range o.sorted.n {
+		entries = append(entries, *o.sorted.at(i))
 	}
 	return entries
 }
@@ -209,10 +206,9 @@ func (m *Map[K, V]) leastStamp() uint64 {
 
 // checkSlots checks the slots and the counts of keys, given the number of keys in each map.
 func (t *table[K, V]) checkSlots(keys map[*smallMap[V]]int) error {
-	one, maps := true, 0
+	maps := 0
 	for i, s := range t.spans {
 		m := t.slots[i].Load()
-		one = one && m == t.slots[0].Load()
 		if i == s.from {
 			maps++
 		}
@@ -228,9 +224,6 @@ func (t *table[K, V]) checkSlots(keys map[*smallMap[V]]int) error {
 	}
 	if maps != t.maps {
 		return fmt.Errorf("%d maps, but %d are counted", maps, t.maps)
-	}
-	if only := t.only.Load(); (only != nil) != one || one && only != t.slots[0].Load() {
-		return fmt.Errorf("all slots have one map: %v; the field only is %p", one, only)
 	}
 	return nil
 }
