@@ -261,7 +261,7 @@ func (r *runner) call(c call, ended tb.Held, a *answer) (err error) {
 			r.held = append(r.held, held{again.charge, c.key})
 		}
 	case deepen:
-		return r.deepen(c.key, a)
+		a.decision, a.delays[0] = goDeep(r, c.key, r.Limit().Capacity, r.now)
 	case restart:
 		return r.restart(c, a)
 	case hold:
@@ -297,19 +297,19 @@ func (r *runner) charge(c call) heldCharge {
 	return r.charges[len(r.charges)-1-c.held%len(r.charges)]
 }
 
-// deepen takes whole capacities of key, until the deepest debt refuses one, or 300 times.
-func (r *runner) deepen(key string, a *answer) error {
-	c, err := r.Charge(key, float64(r.Limit().Capacity))
+// goDeep takes n tokens of key until the deepest debt refuses them, or 300 times. It returns the
+// last decision, and the delay of the last grant.
+func goDeep(l limiter, key string, n int, now time.Time) (last tb.Decision, delay time.Duration) {
+	c, err := l.Charge(key, float64(n))
 	if err != nil {
-		return err
+		panic(err)
 	}
 	c.MayWait(tb.Never)
-	a.decision.Allowed = true
-	for i := 0; i < 300 && a.decision.Allowed && err == nil; i++ {
-		a.delays[0] = c.Delay()
-		a.decision, err = c.Take(r.now)
+	for i := 0; i == 0 || i < 300 && last.Allowed; i++ {
+		delay = c.Delay()
+		last, _ = c.Take(now)
 	}
-	return err
+	return last, delay
 }
 
 // restart saves the limiter, and goes on with a new one.

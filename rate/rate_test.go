@@ -14,8 +14,9 @@ import (
 	"github.com/seed-181794aa/ratelimit/rate"
 )
 
-// The package benchmarks/compare/xtime compares this package with golang.org/x/time/rate. These tests are of
-// concurrent callers, of what the package does otherwise, and of what each machine can run.
+// The package benchmarks/compare/xtime runs the tests of golang.org/x/time/rate on this package, and
+// compares the answers of both to random calls. These tests are of concurrent callers, and of what
+// the package does otherwise.
 
 // Callers share the burst, also if an event costs less than a unit of the bucket.
 func TestConcurrentCallers(t *testing.T) {
@@ -146,138 +147,20 @@ func TestMostDebt(t *testing.T) {
 	}
 }
 
-// checked is a limiter whose calls must answer as the test wants, at times after start.
-type checked struct {
-	*testing.T
-	*rate.Limiter
-	start time.Time
-}
-
-func check(t *testing.T, limit rate.Limit, burst int) checked {
-	return checked{t, rate.NewLimiter(limit, burst), time.Now()}
-}
-
-func (c checked) allow(at time.Duration, n int, want bool, left float64) {
-	c.Helper()
-	got := c.AllowN(c.start.Add(at), n)
-	if tokens := c.TokensAt(c.start.Add(at)); got != want || tokens != left {
-		c.Errorf("after %v: AllowN(%d) = %v and %v tokens, want %v and %v",
-			at, n, got, tokens, want, left)
-	}
-}
-
-// reserve reserves n tokens, to use after delay, or InfDuration if they never come.
-func (c checked) reserve(
-	at time.Duration, n int, want bool, delay time.Duration,
-) *rate.Reservation {
-	c.Helper()
-	r := c.ReserveN(c.start.Add(at), n)
-	if got := r.DelayFrom(c.start.Add(at)); r.OK() != want || got != delay {
-		c.Errorf("after %v: ReserveN(%d) is %v with a delay of %v, want %v and %v",
-			at, n, r.OK(), got, want, delay)
-	}
-	return r
-}
-
-// A limit of 0 or less, or that is not a number, supplies nothing, nor does the zero Limiter.
-// Reserve takes tokens that never come, as in x/time/rate. Wait with a deadline does not.
-func TestLimitsThatSupplyNothing(t *testing.T) {
-	if lim := new(rate.Limiter); lim.Allow() || lim.Wait(t.Context()) == nil || lim.Limit() != 0 {
+// The zero Limiter supplies nothing, nor does a limit that is not a number.
+func TestLimitersThatSupplyNothing(t *testing.T) {
+	if new(rate.Limiter).Allow() {
 		t.Error("the zero Limiter grants")
 	}
-	for _, limit := range []rate.Limit{0, -1, rate.Limit(math.NaN())} {
-		synctest.Test(t, func(t *testing.T) {
-			c := check(t, limit, 2)
-			if c.WaitN(late{t.Context()}, 1) == nil {
-				t.Errorf("limit %v: Wait grants after the deadline", limit)
-			}
-			c.reserve(0, 1, true, 0)
-			c.allow(0, 1, true, 0)
-			c.allow(time.Hour, 0, true, 0)
-			c.allow(time.Hour, 1, false, 0)
-			for _, within := range []time.Duration{time.Second, time.Minute, 1000 * time.Hour} {
-				ctx, cancel := context.WithTimeout(t.Context(), within)
-				err := c.WaitN(ctx, 1)
-				if cancel(); err == nil || !strings.Contains(err.Error(), "would exceed") {
-					t.Errorf("limit %v: Wait within %v: %v, want an error at once", limit, within, err)
-				}
-			}
-			c.allow(0, 1, false, 0)
-			c.reserve(0, 1, true, rate.InfDuration)
-			c.allow(time.Hour, 0, false, -1)
-		})
+	for burst, lim := range []*rate.Limiter{{}, rate.NewLimiter(rate.Limit(math.NaN()), 1)} {
+		now := time.Now()
+		if got := lim.AllowN(now, 1); got != (burst > 0) || lim.Burst() != burst {
+			t.Errorf("burst %d: the first event is granted: %v", lim.Burst(), got)
+		}
+		if lim.Allow() || lim.AllowN(now.Add(1e6*time.Hour), 1) {
+			t.Errorf("burst %d: an event more is granted", burst)
+		}
 	}
-}
-
-// Without a rate there is nothing to wait for, whatever the burst is.
-func TestLimitInf(t *testing.T) {
-	c := check(t, 1, 2)
-	c.allow(0, 2, true, 0)
-	c.SetLimitAt(c.start, rate.Inf)
-	c.allow(0, 5, true, 0)
-	c.allow(time.Second, 5, true, 2)
-	c.SetBurst(0)
-	if err := c.WaitN(t.Context(), 7); err != nil {
-		t.Error(err)
-	}
-}
-
-// A change keeps the tokens, but not those of the time under a limit of 0, and a burst of 0 holds
-// none.
-func TestChangesKeepTheTokens(t *testing.T) {
-	c := check(t, 1, 5)
-	c.allow(0, 3, true, 2)
-	c.SetBurstAt(c.start.Add(time.Second), 10)
-	c.SetLimitAt(c.start.Add(time.Second), 2)
-	c.allow(2*time.Second, 3, true, 2)
-	c.SetLimitAt(c.start.Add(2*time.Second), 0)
-	c.allow(10*time.Second, 0, true, 2)
-	c.SetLimitAt(c.start.Add(20*time.Second), 2)
-	c.allow(20*time.Second, 3, false, 2)
-	large := 1 << 30
-	if math.MaxInt > math.MaxInt32 {
-		large *= 2 // a bucket with units of two tokens
-	}
-	c.SetBurstAt(c.start.Add(20*time.Second), large)
-	c.allow(20*time.Second, 0, true, 2)
-	c.SetBurstAt(c.start.Add(20*time.Second), 0)
-	c.allow(30*time.Second, 1, false, 0)
-	c.reserve(30*time.Second, 1, false, rate.InfDuration)
-	if c.Limit() != 2 || c.Burst() != 0 {
-		t.Errorf("limit %v and burst %d, want 2 and 0", c.Limit(), c.Burst())
-	}
-}
-
-// Some events are a unit of a large bucket. They cost it together.
-func TestLargeBursts(t *testing.T) {
-	large := int64(1) << 32
-	burst := int(large)
-	if int64(burst) != large {
-		t.Skip("an int has 32 bits")
-	}
-	c := check(t, 0, burst)
-	for range 8 {
-		c.AllowN(c.start, 1)
-	}
-	c.allow(0, 4, true, 1<<32-12)
-	c.reserve(0, 4, true, 0).CancelAt(c.start) // gives nothing back, because units are shared
-	c.allow(0, 0, true, 1<<32-16)
-	c = check(t, 1e9, burst/2)
-	c.allow(0, burst/2, true, 0)
-	c.allow(time.Second, 0, true, 1e9)
-}
-
-// Cancel gives tokens back until the time to use them, up to a burst of 2³⁰.
-func TestCancel(t *testing.T) {
-	c := check(t, 1, 1<<30)
-	c.allow(0, 1<<30, true, 0)
-	c.reserve(0, 3, true, 3*time.Second).CancelAt(c.start.Add(3 * time.Second))
-	c.allow(3*time.Second, 0, true, 3)
-	c.reserve(3*time.Second, 5, true, 2*time.Second).CancelAt(c.start.Add(5*time.Second + 1))
-	c.allow(5*time.Second, 0, true, 0)
-	c.allow(15*time.Second, 0, true, 10)
-	c.reserve(15*time.Second, 5, true, 0).CancelAt(c.start.Add(15 * time.Second))
-	c.allow(15*time.Second, 0, true, 10)
 }
 
 func TestAllocations(t *testing.T) {

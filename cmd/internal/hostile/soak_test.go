@@ -25,8 +25,6 @@ var (
 	everything = flag.Bool("all", false, "run TestEachEventOnce, too")
 	soakTime   = flag.Duration("soak", 0, "how long TestSoak runs")
 	pause      = flag.Duration("pause", time.Minute, "TestSoak: time from one event to the next")
-	sampling   = flag.Duration("sample", 10*time.Second, "TestSoak: time between samples")
-	rate       = flag.Int("rate", 300, "TestSoak: requests a second to each server")
 )
 
 // The servers are flat, grant no key too much, and fail no request without a reason.
@@ -34,10 +32,10 @@ func TestSoak(t *testing.T) {
 	if *soakTime == 0 {
 		t.Skip("the servers run for as long as -soak says")
 	}
-	s := newSoak(t, *rate, *pause)
+	s := newSoak(t, 300, *pause)
 	samples := make([][]sample, len(s.servers)) // of the second half, in which no server restarts
 	s.underLoad(func() {
-		events, pauses, samplings := s.events(), time.Tick(*pause), time.Tick(*sampling)
+		events, pauses, samplings := s.events(), time.Tick(*pause), time.Tick(*pause/6)
 		for i := 0; s.now() < *soakTime; {
 			firstHalf := s.now() < *soakTime/2
 			select {
@@ -89,7 +87,7 @@ func TestEachEventOnce(t *testing.T) {
 // soak is a run.
 type soak struct {
 	*testing.T
-	rate      int
+	rate      int // requests a second to each server
 	pause     time.Duration
 	begin     time.Time
 	dir       string // of the files that change
