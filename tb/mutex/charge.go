@@ -128,7 +128,6 @@ func (c *Charge[K]) Enter(t time.Time) {
 		return
 	}
 	if b, m, s := l.find(l.instant(t), c.key, c.call.tier); m.tier != b.limit.tier {
-		s.noteDebt()
 		l.put(b, s)
 	}
 }

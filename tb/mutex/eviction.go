@@ -56,6 +56,7 @@ func (l *Limiter[K]) evict(now uint64) {
 
 // put gives b a state, and adds a new bucket to the table.
 func (l *Limiter[K]) put(b *bucket[K], s state) {
+	s.noteDebt()
 	b.state = s
 	l.rank(b)
 }

@@ -235,12 +235,11 @@ func (l *Limiter[K]) spend(now uint64, key K, c *call, r *receipt[K]) error {
 	if c.look {
 		return nil
 	}
-	s.noteDebt()
-	if c.Allowed && r != nil {
-		*r = receipt[K]{b, before, s}
-	}
 	if c.Allowed || m.tier != b.limit.tier { // the key may have changed its tier
 		l.put(b, s)
+	}
+	if c.Allowed && r != nil {
+		*r = receipt[K]{b, before, b.state}
 	}
 	return nil
 }

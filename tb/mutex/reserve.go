@@ -106,7 +106,6 @@ func (l *Limiter[K]) settle(key K, asked int, estimate, actual float64) {
 	if used < expected {
 		if b != nil {
 			m.refund(&s, now, expected-used)
-			s.noteDebt()
 			l.put(b, s)
 		}
 		return

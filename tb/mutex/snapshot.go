@@ -108,7 +108,6 @@ func (l *Limiter[K]) restore(now uint64, key K, s state) {
 		switch {
 		case m.missing(&s, now) > m.missing(&after, now):
 			s.until = next.until
-			s.noteDebt()
 		case next.until > has.until:
 			s = next
 		default:
