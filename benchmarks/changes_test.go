@@ -51,32 +51,6 @@ func BenchmarkSetLimit(b *testing.B) {
 	}
 }
 
-// BenchmarkManyChanges makes calls on a bucket that has missed many changes, and one more change.
-func BenchmarkManyChanges(b *testing.B) {
-	for _, n := range []int{1, 64, 100_000} {
-		l := must(cas.New[string](tb.Limit{Capacity: 100, Tokens: 1, Per: time.Hour}))
-		_, _ = l.AllowN(context.Background(), "a", 100)
-		change := func(i int) {
-			_ = l.SetLimit(tb.Limit{Capacity: 101 + i%7, Tokens: 1, Per: time.Hour})
-		}
-		for i := range n {
-			change(i)
-		}
-		b.Run("refused/changes="+strconv.Itoa(n), func(b *testing.B) {
-			for b.Loop() {
-				if d, _ := l.Allow(context.Background(), "a"); d.Allowed {
-					b.Fatal(d)
-				}
-			}
-		})
-		b.Run("change/changes="+strconv.Itoa(n), func(b *testing.B) {
-			for i := n; b.Loop(); i++ {
-				change(i)
-			}
-		})
-	}
-}
-
 // BenchmarkReserve takes tokens that may be used at once, and that must be waited for.
 func BenchmarkReserve(b *testing.B) {
 	ctx := context.Background()
@@ -106,22 +80,4 @@ func BenchmarkReserve(b *testing.B) {
 			r.Cancel()
 		}
 	})
-}
-
-// BenchmarkSnapshot lists a million keys.
-func BenchmarkSnapshot(b *testing.B) {
-	const keys = 1_000_000
-	l := must(cas.New[string](limits[0]))
-	for i := range keys {
-		_, _ = l.Allow(context.Background(), "client-"+strconv.Itoa(i))
-	}
-	for b.Loop() {
-		n := 0
-		for range l.Snapshot() {
-			n++
-		}
-		if n != keys {
-			b.Fatalf("%d keys, want %d", n, keys)
-		}
-	}
 }
