@@ -274,10 +274,7 @@ type guardedCharge interface {
 // guarded returns a charge whose refusal holds key for a time.
 func (f *fixture) guarded(key string, cost float64, d time.Duration) guardedCharge {
 	f.Helper()
-	c, ok := f.charge(key, cost).(guardedCharge)
-	if !ok {
-		f.Skipf("a refused charge of %T holds nothing", f.Limiter)
-	}
+	c := chargeAs[guardedCharge](f, key, cost)
 	c.HoldOnRefusal(d)
 	return c
 }

@@ -32,10 +32,7 @@ type keepingCharge interface {
 // keeping returns a charge of the key a that keeps tokens.
 func (f *fixture) keeping(cost, tokens float64) keepingCharge {
 	f.Helper()
-	c, ok := f.charge("a", cost).(keepingCharge)
-	if !ok {
-		f.Skipf("a charge of %T keeps no tokens", f.Limiter)
-	}
+	c := chargeAs[keepingCharge](f, "a", cost)
 	c.Keep(tokens)
 	return c
 }
@@ -123,13 +120,10 @@ func keepAndMayWait(s *suite) {
 	f := s.new(perSecond(10, 1))
 	f.granted("a", 6, 4)
 	for _, last := range []string{"keep", "within"} {
-		c, ok := tb.Charge(f.keeping(1, 0)).(interface {
+		c := chargeAs[interface {
 			waitingCharge
 			keepingCharge
-		})
-		if !ok {
-			s.Skipf("a charge of %T may not wait", f.Limiter)
-		}
+		}](f, "a", 1)
 		c.MayWait(time.Second)
 		c.Keep(0)
 		c.MayWait(0)
@@ -228,12 +222,11 @@ func keepIsLessInALevel(s *suite) {
 	f := s.new(perSecond(10, 2))
 	f.granted("b", 1, 9)
 	levelOf := func(keep float64) tb.Level {
-		c, ok := tb.Charge(f.keeping(1, keep)).(interface {
+		c := chargeAs[interface {
+			keepingCharge
 			Level(t time.Time) (tb.Level, error)
-		})
-		if !ok {
-			s.Skipf("a charge of %T has no level", f.Limiter)
-		}
+		}](f, "a", 1)
+		c.Keep(keep)
 		l, err := c.Level(f.Now())
 		if err != nil {
 			s.Fatal(err)

@@ -45,6 +45,17 @@ type waitingCharge interface {
 	Settle(actual float64) error
 }
 
+// chargeAs returns a charge as a T. It skips the test if the charges of the limiter are no T.
+func chargeAs[T any](f *fixture, key string, cost float64) T {
+	f.Helper()
+	c := f.charge(key, cost)
+	as, ok := c.(T)
+	if !ok {
+		f.Skipf("%T is not a %v", c, reflect.TypeFor[T]())
+	}
+	return as
+}
+
 // skipUnless returns the limiter as a T. It skips the test if the limiter is not a T.
 func skipUnless[T any](f *fixture) T {
 	f.Helper()

@@ -11,10 +11,7 @@ import (
 // waiting returns a charge that may wait.
 func (f *fixture) waiting(key string, cost float64, within time.Duration) waitingCharge {
 	f.Helper()
-	c, ok := f.charge(key, cost).(waitingCharge)
-	if !ok {
-		f.Skipf("a charge of %T may not wait", f.Limiter)
-	}
+	c := chargeAs[waitingCharge](f, key, cost)
 	c.MayWait(within)
 	return c
 }
