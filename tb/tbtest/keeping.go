@@ -221,22 +221,15 @@ func keepIsNotCharged(s *suite) {
 func keepIsLessInALevel(s *suite) {
 	f := s.new(perSecond(10, 2))
 	f.granted("b", 1, 9)
-	levelOf := func(keep float64) tb.Level {
+	check := func(keep float64, want tb.Level) {
+		s.Helper()
 		c := chargeAs[interface {
 			keepingCharge
 			Level(t time.Time) (tb.Level, error)
 		}](f, "a", 1)
 		c.Keep(keep)
-		l, err := c.Level(f.Now())
-		if err != nil {
-			s.Fatal(err)
-		}
-		return l
-	}
-	check := func(keep float64, want tb.Level) {
-		s.Helper()
-		if l := levelOf(keep); l != want {
-			s.Errorf("keeping %v: %+v, want %+v", keep, l, want)
+		if l, err := c.Level(f.Now()); err != nil || l != want {
+			s.Errorf("keeping %v: %+v, %v, want %+v", keep, l, err, want)
 		}
 	}
 	check(2.5, tb.Level{Tokens: 7.5}) // of a new key

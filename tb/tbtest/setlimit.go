@@ -180,7 +180,7 @@ func settleAfterSetLimit(s *suite) {
 // The limit changes between a grant and its Cancel. The bucket gets the tokens back, unless a call
 // has moved it to the new limit in between.
 func cancelAfterSetLimit(s *suite) {
-	for _, moved := range []bool{false, true} {
+	for moved, left := range map[bool]int{false: 10, true: 5} {
 		f := s.new(perSecond(10, 1))
 		c := f.charge("a", 4)
 		f.take(c)
@@ -189,11 +189,7 @@ func cancelAfterSetLimit(s *suite) {
 			f.granted("a", 1, 5)
 		}
 		c.Cancel()
-		if moved {
-			f.granted("a", 5, 0)
-		} else {
-			f.granted("a", 10, 0)
-		}
+		f.granted("a", left, 0)
 	}
 }
 

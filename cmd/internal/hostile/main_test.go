@@ -157,17 +157,23 @@ func (p *process) signal(t *testing.T, s syscall.Signal) {
 // stop sends SIGTERM. The process must end without an error.
 func (p *process) stop(t *testing.T) {
 	t.Helper()
+	if err := p.terminate(t); err != nil {
+		t.Errorf("after SIGTERM: %v", err)
+	}
+}
+
+// terminate sends SIGTERM and returns the error of the process, which must end.
+func (p *process) terminate(t *testing.T) (err error) {
+	t.Helper()
 	p.signal(t, syscall.SIGTERM)
 	ended := make(chan error, 1)
 	go func() { ended <- p.wait() }()
 	select {
-	case err := <-ended:
-		if err != nil {
-			t.Errorf("after SIGTERM: %v", err)
-		}
+	case err = <-ended:
 	case <-time.After(deadline):
 		t.Fatal("SIGTERM did not stop the process")
 	}
+	return err
 }
 
 // logged returns the log so far.

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
 )
@@ -158,16 +157,8 @@ func TestStateThatCannotBeSaved(t *testing.T) {
 	}
 	p.awaitLog(t, "state not saved")
 	p.drain(t, "k")
-	p.signal(t, syscall.SIGTERM)
-	ended := make(chan error, 1)
-	go func() { ended <- p.wait() }()
-	select {
-	case err := <-ended:
-		if err == nil {
-			t.Error("the exit status is 0")
-		}
-	case <-time.After(deadline):
-		t.Fatal("SIGTERM did not stop the proxy")
+	if p.terminate(t) == nil {
+		t.Error("the exit status is 0")
 	}
 }
 
