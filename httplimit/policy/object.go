@@ -43,13 +43,19 @@ func take[T any](o *object, name, want string) (v T, ok bool) {
 		return v, false
 	}
 	delete(o.values, name)
-	return as[T](o, o.path.Field(name), raw, want)
+	if v, ok = raw.(T); !ok {
+		o.add(name, wantKind, want, kindOf(raw))
+	}
+	return v, ok
 }
 
-func as[T any](o *object, path Path, raw any, want string) (T, bool) {
+const wantKind = "must be %s (got %s)"
+
+// element returns the element i of an array as a T, and whether it is one.
+func element[T any](o *object, name string, i int, raw any, want string) (T, bool) {
 	v, ok := raw.(T)
 	if !ok {
-		o.errs.Add(path, "must be %s (got %s)", want, kindOf(raw))
+		o.errs.Add(o.path.Field(name).Index(i), wantKind, want, kindOf(raw))
 	}
 	return v, ok
 }
@@ -139,7 +145,7 @@ func list[T any](o *object, name string, all *[]T, unread T, f func(*object, *T)
 	}
 	elements, _ := take[[]any](o, name, "an array")
 	for i, raw := range elements {
-		if e, ok := as[*object](o, o.path.Field(name).Index(i), raw, "an object"); ok {
+		if e, ok := element[*object](o, name, i, raw, "an object"); ok {
 			v := unread
 			f(e, &v)
 			e.checkUnknown()
@@ -157,7 +163,7 @@ func (o *object) texts(name string, all *[]string, valid string) {
 	}
 	elements, _ := take[[]any](o, name, "an array")
 	for i, raw := range elements {
-		s, ok := as[string](o, o.path.Field(name).Index(i), raw, "a string")
+		s, ok := element[string](o, name, i, raw, "a string")
 		if !ok {
 			s = valid + strconv.Itoa(i)
 		}

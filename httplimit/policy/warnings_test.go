@@ -69,7 +69,8 @@ func TestWarnings(t *testing.T) {
 		// Rates that adapt, of which the first may be the least or the greatest.
 		{oneRule(`["ip:address"]`, `"rps": 100, "burst": 5, "adaptive": {`+adaptiveRange+`}`),
 			"algorithm_config.adaptive changes the rate of all keys together"},
-		{oneRule("[]", `"rps": 10, "burst": 5, "adaptive": {`+adaptiveRange+`}`), ""},
+		{oneRule("[]", `"rps": 0.1, "burst": 5, "adaptive": {"min": 0.1, "max": 9, "target_p99": "1s"}`),
+			""},
 		{oneRule("[]", `"rps": 1000, "burst": 5, "adaptive": {`+adaptiveRange+`}`), ""},
 		// Claims.
 		{jsonRules(`"jwt": "unverified"`, fixed),
