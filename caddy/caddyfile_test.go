@@ -216,26 +216,16 @@ func TestErrorsOfTheDirectiveHaveTheirPlace(t *testing.T) {
 		{rule("method GET\nmethod POST"), "method is there twice, at Caddyfile:5"},
 		{rule("cost NaN"), `"NaN" is not a number above 0`},
 		{rule("burst 1 {\nkey none\n}"), `unknown option "{" of a rule`},
+		{"token_bucket {\nrule a {\nkey none\nrate 5/s\nburst 2\n}\n" +
+			perHour("b", "9", key+"path b") + "}",
+			`rule "a": burst must be >= the tokens of a second (got 2, want >= 5), at Caddyfile:6` + "\n" +
+				`rule "b": path must start with / (got "b"), at Caddyfile:12`},
 		{"token_bucket {\nredis a:1\nredis b:1\n}", "redis is there twice, at Caddyfile:4"},
 		{"token_bucket {\nredis a:1 {\ntimeout 1s\ntimeout 2s\n}\n}", "twice, at Caddyfile:5"},
 	} {
 		_, err := adapt(":80 {\n" + c.directive + "\n}")
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s\nthe error is %v, want %s", c.directive, err, c.want)
-		}
-	}
-}
-
-// All errors are there at once, each with its line.
-func TestSeveralErrors(t *testing.T) {
-	_, err := adapt(":80 {\ntoken_bucket {\nrule a {\nkey none\nrate 5/s\nburst 2\n}\n" +
-		"rule b {\nkey none\nrate 5/s\nburst 9\npath b\n}\n}\n}")
-	for _, want := range []string{
-		`rule "a": burst must be >= the tokens of a second (got 2, want >= 5), at Caddyfile:6`,
-		`rule "b": path must start with / (got "b"), at Caddyfile:12`,
-	} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("the error is %v, want %s", err, want)
 		}
 	}
 }

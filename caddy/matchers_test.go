@@ -12,6 +12,8 @@ func TestMatchers(t *testing.T) {
 		{"one line", "match header X-Plan free", "X-Plan: paid", ""},
 		{"an expression", "match `{method} == 'POST' && path('/in/*')`", "POST", "/in/x"},
 		{"a name", "match @in", "/out", "POST"},
+		{"the first of two", "match /in/*\nmatch header X-Plan none", "/out", "X-Plan: free"},
+		{"the second of two", "match /out\nmatch {\nmethod POST\npath /in/*\n}", "POST", "/in/x"},
 		{"with other options", "path /in/*\nmatch method POST", "POST", "/in/x"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -27,17 +29,6 @@ func TestMatchers(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestOneOfSeveralMatchers(t *testing.T) {
-	s := start(t, "http://:80 {\ntoken_bucket {\n"+perHour("r", "2", "key none\nmatch /a\n"+
-		"match {\nmethod POST\nheader X-Plan free\n}")+"}\nrespond ok\n}")
-	s.want(200, "/a")
-	s.want(200, "POST", "X-Plan: free")
-	s.want(429, "/a")
-	s.want(429, "POST", "X-Plan: free")
-	s.want(200, "POST")
-	s.want(200, "X-Plan: free")
 }
 
 // A key can have what a matcher has found.

@@ -102,10 +102,10 @@ func TestFieldsOfDocumentsOnly(t *testing.T) {
 		"expires_at": "2030-01-01T00:00:00Z", "kill_switches": [], "jwt": "context", "policies": [
 		{"id": "a", "spec": {"evaluation": "ladders", "rules": [], "fallback_limit": %s}}]}`,
 		strings.Replace(rule, `"name": "r", `, "", 1))
+	const rules = `{"rules":[{"name":"r"`
 	for document, begin := range map[string]string{
-		rule: `{"rules":[{"name":"r"`, jsonRules("", rule): `{"rules":[{"name":"r"`,
-		"\ufeff" + rule: `{"rules":[{"name":"r"`,
-		bundle:          `{"policies":[{"id":"a","spec":{"rules":[],"fallback_limit":{"name":"` + fallbackName + `"`,
+		rule: rules, jsonRules("", rule): rules, "\ufeff" + rule: rules,
+		bundle: `{"policies":[{"id":"a","spec":{"rules":[],"fallback_limit":{"name":"fallback_limit"`,
 	} {
 		want := begin + `,"limit_keys":["ip:address"],"match":{"a":"1.50","b":"true"},` +
 			`"algorithm_config":{"tokens_per_second":1,"burst":3}}`

@@ -34,12 +34,7 @@ func get(t *testing.T, socket, path string) (status int, body string) {
 			return d.DialContext(ctx, "unix", socket)
 		},
 	}}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1"+path, nil)
-	if err != nil {
-		t.Error(err)
-		return 0, ""
-	}
-	w, err := client.Do(r)
+	w, err := client.Get("http://127.0.0.1" + path)
 	if err != nil {
 		t.Error(err)
 		return 0, ""
