@@ -179,10 +179,48 @@ func (o options) at(name string) *caddyfile.Dispenser {
 // The functions below return the function that reads the arguments of an option. In JSON, 0 would
 // stand for the default.
 
-// text is an option with one argument.
-func text(d *caddyfile.Dispenser, to *string) func() error {
+// argument is an option with one argument, which read gets with the name of the option.
+func argument(d *caddyfile.Dispenser, read func(name, s string) error) func() error {
 	return func() error {
-		if !d.AllArgs(to) {
+		name := d.Val()
+		var s string
+		if !d.AllArgs(&s) {
+			return d.ArgErr()
+		}
+		return read(name, s)
+	}
+}
+
+func text(d *caddyfile.Dispenser, to *string) func() error {
+	return argument(d, func(_, s string) error {
+		*to = s
+		return nil
+	})
+}
+
+func integer(d *caddyfile.Dispenser, most int, to *int) func() error {
+	return argument(d, func(_, s string) error {
+		n, err := strconv.Atoi(s)
+		if *to = n; err != nil || n <= 0 || n > most {
+			return d.Errf("%q is not a whole number from 1 to %d", s, most)
+		}
+		return nil
+	})
+}
+
+func duration(d *caddyfile.Dispenser, to *time.Duration) func() error {
+	return argument(d, func(name, s string) (err error) {
+		if *to, err = caddy.ParseDuration(s); err != nil || *to <= 0 {
+			return d.Errf("%s is %q, want a time such as 20ms", name, s)
+		}
+		return nil
+	})
+}
+
+func flag(d *caddyfile.Dispenser, to *bool) func() error {
+	return func() error {
+		*to = true
+		if d.NextArg() {
 			return d.ArgErr()
 		}
 		return nil
@@ -200,44 +238,6 @@ func texts(d *caddyfile.Dispenser, form *regexp.Regexp, want string, to *[]strin
 			}
 		}
 		if len(*to) == 0 {
-			return d.ArgErr()
-		}
-		return nil
-	}
-}
-
-func integer(d *caddyfile.Dispenser, most int, to *int) func() error {
-	return func() error {
-		var s string
-		if err := text(d, &s)(); err != nil {
-			return err
-		}
-		n, err := strconv.Atoi(s)
-		if *to = n; err != nil || n <= 0 || n > most {
-			return d.Errf("%q is not a whole number from 1 to %d", s, most)
-		}
-		return nil
-	}
-}
-
-func duration(d *caddyfile.Dispenser, to *time.Duration) func() error {
-	return func() (err error) {
-		name := d.Val()
-		var s string
-		if err := text(d, &s)(); err != nil {
-			return err
-		}
-		if *to, err = caddy.ParseDuration(s); err != nil || *to <= 0 {
-			return d.Errf("%s is %q, want a time such as 20ms", name, s)
-		}
-		return nil
-	}
-}
-
-func flag(d *caddyfile.Dispenser, to *bool) func() error {
-	return func() error {
-		*to = true
-		if d.NextArg() {
 			return d.ArgErr()
 		}
 		return nil

@@ -5,9 +5,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-
-	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
-	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 )
 
 func TestTheDirectiveIsThePolicy(t *testing.T) {
@@ -235,11 +232,8 @@ func TestRates(t *testing.T) {
 		"5/s": 5, "1e3/m": 1000.0 / 60, "5/.5s": 10, "1/1h30m": 1.0 / 5400, "0.5/s": 0.5,
 		"2/d": 2.0 / 86400, "1/µs": 1e6,
 	} {
-		p := ruleParser{Helper: httpcaddyfile.Helper{
-			Dispenser: caddyfile.NewTestDispenser("rate " + text),
-		}}
-		p.Next()
-		err := p.rate()
+		var p ruleParser
+		err := p.rate("rate", text)
 		if got := float64(p.Limit.Tokens) / p.Limit.Per.Seconds(); err != nil || got != want {
 			t.Errorf("%s is %v tokens a second, want %v (%v)", text, got, want, err)
 		}

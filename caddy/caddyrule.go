@@ -44,6 +44,9 @@ func (p *parser) rule() error {
 	if err := r.finish(); err != nil {
 		return err
 	}
+	if r.MaxDelay > 0 {
+		r.OnLimit = policy.Delay
+	}
 	if r.matchers != nil {
 		if p.handler.Matchers == nil {
 			p.handler.Matchers = map[string]caddyhttp.RawMatcherSets{}
@@ -73,15 +76,11 @@ type ruleParser struct {
 func (p *ruleParser) lines() lines {
 	d := p.Dispenser
 	all := lines{
-		"rate": p.rate, "burst": integer(d, tb.MaxCapacity, &p.Limit.Capacity), "key": p.keys,
-		"ipv6_prefixes": texts(d, anyText, "", &p.prefixes), "match": p.match,
-		"except": exception(p.Helper, &p.Except),
-		"cost":   p.cost, "on_missing": p.onMissing, "block": duration(d, &p.Block),
-		"delay": func() error {
-			p.OnLimit = policy.Delay
-			return duration(d, &p.MaxDelay)()
-		},
-		"priority": p.priority, "shadow": flag(d, &p.Shadow),
+		"rate": argument(d, p.rate), "burst": integer(d, tb.MaxCapacity, &p.Limit.Capacity),
+		"key": p.keys, "ipv6_prefixes": texts(d, anyText, "", &p.prefixes), "match": p.match,
+		"except": exception(p.Helper, &p.Except), "cost": p.cost,
+		"on_missing": argument(d, p.onMissing), "delay": duration(d, &p.MaxDelay),
+		"block": duration(d, &p.Block), "priority": p.priority, "shadow": flag(d, &p.Shadow),
 	}
 	maps.Copy(all, selectorLines(d, &p.selector))
 	return all
@@ -164,11 +163,7 @@ func (p *ruleParser) finish() error {
 }
 
 // rate reads a number of tokens and a time, as in 100/m, 5/s or 1/90s.
-func (p *ruleParser) rate() error {
-	var s string
-	if err := text(p.Dispenser, &s)(); err != nil {
-		return err
-	}
+func (p *ruleParser) rate(_, s string) error {
 	number, per, ok := strings.Cut(s, "/")
 	if ok && per != "" && !strings.ContainsRune("0123456789.", rune(per[0])) {
 		per = "1" + per
@@ -190,11 +185,7 @@ func (p *ruleParser) rate() error {
 }
 
 // onMissing reads what happens to a request that lacks a part of the key.
-func (p *ruleParser) onMissing() error {
-	var s string
-	if err := text(p.Dispenser, &s)(); err != nil {
-		return err
-	}
+func (p *ruleParser) onMissing(_, s string) error {
 	names := []string{policy.Skip: "skip", policy.Reject: "reject", policy.Shared: "shared"}
 	i := slices.Index(names, s)
 	if i < 0 {
