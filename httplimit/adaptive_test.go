@@ -90,37 +90,40 @@ func TestRetryAfterOfTheDownstream(t *testing.T) {
 	}
 }
 
-// A client that disconnects is not a failure, whatever the handler answers. Decide sees no
-// responses.
+// A client lowers no rate, whatever the handler answers: neither if it disconnects, nor with a body
+// or an upgrade for which a proxy answers 502. Decide sees no responses.
 func TestAdaptiveRateIgnoresClientsAndDecide(t *testing.T) {
-	s := newSite(t, adaptiveRule(100, 100, adaptiveRange))
-	ctx, cancel := context.WithCancel(t.Context())
+	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	h := s.Middleware(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusBadGateway)
-	}))
-	for range 400 {
-		s.now = s.now.Add(10 * time.Millisecond)
-		h.ServeHTTP(httptest.NewRecorder(), request().WithContext(ctx))
-		s.Decide(httptest.NewRecorder(), request())
+	upgrade := func(to string) func(r *http.Request) *http.Request {
+		return func(r *http.Request) *http.Request { r.Header.Set("Upgrade", to); return r }
 	}
-	upgrade := request()
-	upgrade.Header.Set("Upgrade", "\u00fc")
-	proxy := s.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		w.WriteHeader(http.StatusBadGateway) // as a ReverseProxy
-	}))
-	for range 400 {
-		s.now = s.now.Add(10 * time.Millisecond)
-		malformed := request()
-		malformed.Body = io.NopCloser(iotest.ErrReader(errors.New("malformed chunk")))
-		proxy.ServeHTTP(httptest.NewRecorder(), malformed)
-		proxy.ServeHTTP(httptest.NewRecorder(), upgrade)
+	for name, c := range map[string]struct {
+		change func(r *http.Request) *http.Request
+		falls  bool
+	}{
+		"a client that leaves": {func(r *http.Request) *http.Request { return r.WithContext(gone) }, false},
+		"a malformed body": {func(r *http.Request) *http.Request {
+			r.Body = io.NopCloser(iotest.ErrReader(errors.New("malformed chunk")))
+			return r
+		}, false},
+		"an upgrade": {upgrade("a ~"), true}, "no ASCII": {upgrade("\u00fc"), false},
+		"a control character": {upgrade("a\x1f"), false},
+	} {
+		s := newSite(t, adaptiveRule(100, 100, adaptiveRange))
+		s.answer(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			w.WriteHeader(http.StatusBadGateway) // as a ReverseProxy
+		})
+		for range 400 {
+			s.now = s.now.Add(10 * time.Millisecond)
+			s.send(c.change(request()))
+		}
+		if rate := s.perSecond(); rate < 100 != c.falls {
+			t.Errorf("%s: %v a second", name, rate)
+		}
 	}
-	if rate := s.perSecond(); rate != 100 {
-		t.Error(rate)
-	}
-	s = newSite(t, adaptiveRule(100, 1, adaptiveRange))
+	s := newSite(t, adaptiveRule(100, 1, adaptiveRange))
 	for range 1000 {
 		s.now = s.now.Add(10 * time.Millisecond)
 		s.Decide(httptest.NewRecorder(), request())
@@ -128,6 +131,24 @@ func TestAdaptiveRateIgnoresClientsAndDecide(t *testing.T) {
 	}
 	if rate := s.perSecond(); rate != 100 {
 		t.Errorf("%v a second after Decide, want 100", rate)
+	}
+}
+
+// A server that is not of net/http names the status, also by a code of gRPC.
+func TestAdaptiveRateFollowsNamedStatuses(t *testing.T) {
+	for status, falls := range map[string]bool{
+		"503": true, "404": false, "UNAVAILABLE": true, "DEADLINE_EXCEEDED": true, "INTERNAL": false,
+	} {
+		s := newSite(t, adaptiveRule(100, 100, adaptiveRange))
+		for range 400 {
+			s.now = s.now.Add(10 * time.Millisecond)
+			_, settlement, _ := s.Take(nil, request())
+			settlement.ReadStatus(status)
+			settlement.Finish()
+		}
+		if rate := s.perSecond(); rate < 100 != falls {
+			t.Errorf("%s: %v a second", status, rate)
+		}
 	}
 }
 

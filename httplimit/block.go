@@ -49,29 +49,34 @@ func (c *call) lacksStanding(e *entry) (charge tb.StoreCharge, lacks bool, err e
 func (c *call) block(e *entry) {
 	second, lacks, err := c.lacksStanding(e)
 	if lacks {
-		_, err = c.prepare(e)
-	}
-	for i, charge := range []tb.StoreCharge{e.charge, second} {
-		if !lacks || err != nil {
-			break
-		}
-		charge.HoldOnRefusal(e.Block)
-		var d tb.Decision
-		switch d, err = charge.Take(c.now); {
-		case err != nil:
-		case !makesSense(d):
-			err = nonsense(c.l.store, "%+v", d)
-		case d.Allowed: // tokens have come meanwhile
-			charge.Cancel()
-			return
-		case i == 0:
-			e.decision = d
-		}
+		err = c.hold(e, second)
 	}
 	if err != nil {
 		c.count(e).errors.Add(1)
 		c.runHook(c.l.hooks.Error, e, err)
 	}
+}
+
+// hold holds e's bucket and the second one, unless tokens have come meanwhile.
+func (c *call) hold(e *entry, second tb.StoreCharge) error {
+	if _, err := c.prepare(e); err != nil {
+		return err
+	}
+	for i, charge := range []tb.StoreCharge{e.charge, second} {
+		charge.HoldOnRefusal(e.Block)
+		switch d, err := charge.Take(c.now); {
+		case err != nil:
+			return err
+		case !makesSense(d):
+			return nonsense(c.l.store, "%+v", d)
+		case d.Allowed:
+			charge.Cancel()
+			return nil
+		case i == 0:
+			e.decision = d
+		}
+	}
+	return nil
 }
 
 // addStanding takes the cost of e, which stands, from its second bucket, also into debt, but not

@@ -73,10 +73,16 @@ func TestBlockBySettledCosts(t *testing.T) {
 			for range c.open {
 				defer admit().Finish()
 			}
+			waits := map[string]bool{}
 			for range 3 {
-				if refused := s.get().Code != http.StatusOK; refused != (mode == "enforce") {
+				w := s.get()
+				if refused := w.Code != http.StatusOK; refused != (mode == "enforce") {
 					t.Errorf("%s, %s: refused is %t", mode, c.name, refused)
 				}
+				waits[w.Header().Get("Retry-After")] = true
+			}
+			if len(waits) > 1 {
+				t.Errorf("%s, %s: the waits %v differ at one moment", mode, c.name, waits)
 			}
 			if x := s.Explain(request())[0]; (x.RetryAfter > time.Hour) != c.blocked || x.Allowed {
 				t.Errorf("%s, %s: %+v, want blocked: %t", mode, c.name, x, c.blocked)

@@ -18,7 +18,7 @@ func TestClaimTextOfEveryKind(t *testing.T) {
 			7, int8(7), int64(7), uint(7), uint64(7), number(7), 7.0, float32(7),
 			json.Number("7"),
 		},
-		"18446744073709551615": {uint64(math.MaxUint64)}, "-7": {-7}, "0.1": {0.1, float32(0.1)},
+		"18446744073709551615": {uint64(math.MaxUint64)}, "-7": {-7}, "0.1": {0.1, float32(0.1)}, "0.25": {0.25},
 		"1000":  {1000.0, json.Number("1e3"), json.Number("1000.0"), json.Number("1E+3")},
 		"0":     {math.Copysign(0, -1), json.Number("-0"), json.Number("0e9")},
 		"1e999": {json.Number("1e999")}, "12345678901234567891": {json.Number("12345678901234567891")},

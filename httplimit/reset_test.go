@@ -11,8 +11,8 @@ import (
 )
 
 func (r referenceTier) Reset(ctx context.Context, key string) error {
-	if _, ok := ctx.Deadline(); !ok {
-		r.store.t.Error("the store may take for ever")
+	if _, ok := ctx.Deadline(); ok == r.store.patient || ctx.Err() != nil {
+		r.store.t.Error("the store may take for ever, or no time at all")
 	}
 	r.Limiter.Reset(key)
 	return r.store.step("reset", key)
@@ -119,5 +119,9 @@ func TestResetNeedsItsStore(t *testing.T) {
 		if err := s.Reset("all", "all requests"); err == nil || errors.Is(err, ErrNoBucket) {
 			t.Errorf("%T: %v", store, err)
 		}
+	}
+	s := newSite(t, threeRules, WithStore(referenceStore{t: t, patient: true}), WithTimeout(0))
+	if err := s.Reset("all", "all requests"); err != nil {
+		t.Errorf("without a time limit: %v", err)
 	}
 }

@@ -36,8 +36,7 @@ func TestBindingRule(t *testing.T) {
 	s.get("A: 3")
 	var refusals []string
 	s.hooks.Refused = func(_ *http.Request, e Event) {
-		refusals = append(refusals,
-			e.Rule+" "+e.RetryAfter.String())
+		refusals = append(refusals, e.Rule+" "+e.RetryAfter.String())
 	}
 	w = s.get("A: 3", "B: 3")
 	if !slices.Equal(refusals, []string{"slow 10s"}) {

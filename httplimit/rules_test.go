@@ -163,45 +163,22 @@ func TestRuleThatDoesNotApply(t *testing.T) {
 // A shadow rule applies where it would apply if it were enforced. The other rules apply as if the
 // shadow rule were not there.
 func TestShadowRuleInALadder(t *testing.T) {
-	const gold = `"match": {"header:plan": "gold"}`
-	keys := `["header:k"]`
+	const keys, gold, shadow = `["header:k"]`, `"match": {"header:plan": "gold"}`, `"mode": "shadow"`
+	trial, trialOfAll := jsonRule("t", keys, 1, shadow), jsonRule("t", "[]", 1, shadow)
+	g, trialOfGold := jsonRule("g", keys, 1, gold), jsonRule("g", keys, 1, gold+", "+shadow)
+	free := jsonRule("f", keys, 1, "")
 	for _, c := range []struct {
-		rules      []string
 		evaluation string
+		rules      []string
 		want       string // for gold
 	}{
-		{
-			[]string{
-				jsonRule("t", keys, 1, `"mode": "shadow"`), jsonRule("g", keys, 1, gold),
-				jsonRule("f", keys, 1, ""),
-			},
-			"ladders", "g (t)",
-		},
-		{
-			[]string{
-				jsonRule("g", keys, 1, gold), jsonRule("t", keys, 1, `"mode": "shadow"`),
-				jsonRule("f", keys, 1, ""),
-			},
-			"ladders", "g",
-		},
-		{[]string{
-			jsonRule("g", keys, 1, gold+`, "mode": "shadow"`), jsonRule("t", keys, 1,
-				`"mode": "shadow"`),
-			jsonRule("f", keys, 1, ""),
-		}, "ladders", "f (g)"},
-		{[]string{jsonRule("f", keys, 1, ""), jsonRule("t", keys, 1, `"mode": "shadow"`)},
-			"ladders", "f (t)"},
-		{
-			[]string{
-				jsonRule("t", "[]", 1, `"mode": "shadow"`), jsonRule("g", keys, 1, gold),
-				jsonRule("f", keys, 1, ""),
-			},
-			"first_match", "g (t)",
-		},
-		{[]string{jsonRule("g", keys, 1, gold), jsonRule("t", "[]", 1, `"mode": "shadow"`)},
-			"first_match", "g"},
-		{[]string{jsonRule("t", keys, 1, `"mode": "shadow"`), jsonRule("g", keys, 1, gold)},
-			"all_match", "g (t)"},
+		{"ladders", []string{trial, g, free}, "g (t)"},
+		{"ladders", []string{g, trial, free}, "g"},
+		{"ladders", []string{trialOfGold, trial, free}, "f (g)"},
+		{"ladders", []string{free, trial}, "f (t)"},
+		{"first_match", []string{trialOfAll, g, free}, "g (t)"},
+		{"first_match", []string{g, trialOfAll}, "g"},
+		{"all_match", []string{trial, g}, "g (t)"},
 	} {
 		s := newSite(t, jsonRules(sprintf(`"evaluation": %q`, c.evaluation), c.rules...))
 		if got := s.applying("K: 1", "Plan: gold"); got != c.want {

@@ -55,7 +55,7 @@ func (c *call) newSettlement(observed bool) *Settlement {
 	for i := range c.entries {
 		e := &c.entries[i]
 		settles = settles || e.price.hidden || c.settles(e)
-		s.byStatus = s.byStatus || e.price.kind == policy.ResponseStatus && c.settles(e)
+		s.byStatus = s.byStatus || e.price.kind == policy.ResponseStatus
 		if adapts && e.control != nil && c.hasTaken(e) {
 			s.flights = append(s.flights, e.control.Begin())
 		}
