@@ -25,6 +25,16 @@ func newCharge(t testing.TB, l *Limiter, key string, cost float64) tb.Charge {
 	return c
 }
 
+// takeAll is TakeAll without an error.
+func takeAll(t testing.TB, charges ...tb.Charge) (decisions []tb.Decision, ok bool) {
+	t.Helper()
+	decisions, ok, err := TakeAll(t.Context(), time.Now(), charges, nil)
+	if err != nil {
+		t.Error(err)
+	}
+	return decisions, ok
+}
+
 func TestTakeAllOnOneServerIsOneCommand(t *testing.T) {
 	c := dial(t, redistest.Start(t))
 	user := newLimiter(t, c, slow, WithPrefix("user:"))
@@ -61,11 +71,9 @@ func TestTakeAllOnOneServerIsOneCommand(t *testing.T) {
 func TestTakeAllWithoutBatchingIsACommandForEachKey(t *testing.T) {
 	c := dial(t, redistest.Start(t))
 	l, other := newLimiter(t, c, slow, WithoutBatching()), newLimiter(t, c, slow)
-	_, ok, err := TakeAll(t.Context(), time.Now(), []tb.Charge{
-		newCharge(t, l, "a", 1), newCharge(t, l, "b", 1), newCharge(t, other, "c", 1),
-	}, nil)
-	if n := l.Stats().Commands + other.Stats().Commands; err != nil || !ok || n != 3 {
-		t.Errorf("%t, %v, %d commands, want 3", ok, err, n)
+	_, ok := takeAll(t, newCharge(t, l, "a", 1), newCharge(t, l, "b", 1), newCharge(t, other, "c", 1))
+	if n := l.Stats().Commands + other.Stats().Commands; !ok || n != 3 {
+		t.Errorf("%t, %d commands, want 3", ok, n)
 	}
 }
 
@@ -139,11 +147,7 @@ func TestTakeAllTimesOut(t *testing.T) {
 	l.nodes[0].offset.learn(0, 0, time.Now().UnixMicro()-l.start.UnixMicro())
 	resume := pause(t, operator)
 	take := func() bool {
-		charges := []tb.Charge{newCharge(t, l, "a", 1), newCharge(t, other, "b", 1)}
-		_, ok, err := TakeAll(t.Context(), time.Now(), charges, nil)
-		if err != nil {
-			t.Error(err)
-		}
+		_, ok := takeAll(t, newCharge(t, l, "a", 1), newCharge(t, other, "b", 1))
 		return ok
 	}
 	for l.Stats().Opened == 0 {
@@ -167,11 +171,9 @@ func TestTakeAllTimesOut(t *testing.T) {
 func TestTakeAllOfOneKeyTwice(t *testing.T) {
 	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
 	for i, want := range []bool{true, false} {
-		decisions, ok, err := TakeAll(t.Context(), time.Now(), []tb.Charge{
-			newCharge(t, l, "a", 4), newCharge(t, l, "b", 1), newCharge(t, l, "a", 4),
-		}, nil)
-		if err != nil || ok != want {
-			t.Errorf("call %d: %t, %v, %+v", i, ok, err, decisions)
+		a, b, again := newCharge(t, l, "a", 4), newCharge(t, l, "b", 1), newCharge(t, l, "a", 4)
+		if decisions, ok := takeAll(t, a, b, again); ok != want {
+			t.Errorf("call %d: %t, %+v", i, ok, decisions)
 		}
 	}
 	for key, want := range map[string]tb.Decision{"a": granted(1), "b": granted(8)} {

@@ -172,13 +172,8 @@ func TestEndpointThatIsNotReachedAtTheStart(t *testing.T) {
 		for caller := range 8 {
 			wg.Go(func() {
 				for i := caller; c.Mode() != rueidis.ClientModeCluster; i++ {
-					_, _, err := TakeAll(t.Context(), time.Now(), []tb.Charge{
-						newCharge(t, l, strconv.Itoa(i), 1), newCharge(t, l, strconv.Itoa(i+1), 1),
-					}, nil)
-					if err != nil {
-						t.Error(err)
-					}
-					if _, err = l.Allow(t.Context(), strconv.Itoa(i)); err != nil {
+					takeAll(t, newCharge(t, l, strconv.Itoa(i), 1), newCharge(t, l, strconv.Itoa(i+1), 1))
+					if _, err := l.Allow(t.Context(), strconv.Itoa(i)); err != nil {
 						t.Error(err)
 					}
 				}
@@ -221,11 +216,10 @@ func TestCluster(t *testing.T) {
 				newCharge(t, l, "0", 1), newCharge(t, l, "1", 2), newCharge(t, l, "2", last),
 			}
 		}
-		if decisions, ok, err := TakeAll(t.Context(), time.Now(), charges(3), nil); !ok || err != nil {
-			t.Errorf("%t, %v: %+v", ok, err, decisions)
-		}
-		if decisions, ok, err := TakeAll(t.Context(), time.Now(), charges(5), nil); ok || err != nil {
-			t.Errorf("%t, %v: %+v", ok, err, decisions)
+		for _, last := range []float64{3, 5} {
+			if decisions, ok := takeAll(t, charges(last)...); ok != (last == 3) {
+				t.Errorf("%t: %+v", ok, decisions)
+			}
 		}
 		for key, want := range map[string]int{"0": 4, "1": 3, "2": 2} {
 			if d, err := l.Peek(t.Context(), key); err != nil || d != granted(want) {
@@ -243,10 +237,9 @@ func TestCluster(t *testing.T) {
 	t.Run("a key under two limits", func(t *testing.T) {
 		for key, want := range map[string]uint64{"a": 1, "": 2} { // an empty tag is none
 			second, hour := newLimiter(t, c, slow), newLimiter(t, c, slow, WithPrefix("hour:"))
-			charges := []tb.Charge{newCharge(t, second, key, 1), newCharge(t, hour, key, 1)}
-			decisions, ok, err := TakeAll(t.Context(), time.Now(), charges, nil)
-			if n := second.Stats().Commands + hour.Stats().Commands; !ok || err != nil || n != want {
-				t.Errorf("%q: %t, %v, %d commands, want %d: %+v", key, ok, err, n, want, decisions)
+			_, ok := takeAll(t, newCharge(t, second, key, 1), newCharge(t, hour, key, 1))
+			if n := second.Stats().Commands + hour.Stats().Commands; !ok || n != want {
+				t.Errorf("%q: %t, %d commands, want %d", key, ok, n, want)
 			}
 		}
 	})
@@ -282,12 +275,7 @@ func TestSlotMovesUnderLoad(t *testing.T) {
 		})
 		wg.Go(func() {
 			for !stop.Load() {
-				_, ok, err := TakeAll(t.Context(), time.Now(),
-					[]tb.Charge{newCharge(t, a, "tenant", 1), newCharge(t, b, "tenant", 1)}, nil)
-				switch {
-				case err != nil:
-					t.Errorf("TakeAll: %v", err)
-				case ok:
+				if _, ok := takeAll(t, newCharge(t, a, "tenant", 1), newCharge(t, b, "tenant", 1)); ok {
 					both.Add(1)
 				}
 			}

@@ -38,12 +38,10 @@ func TestTakeAllRefusesLocally(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		decisions, ok, err := TakeAll(t.Context(), time.Now(), []tb.Charge{
-			newCharge(t, l, "full", 1), &here, newCharge(t, l, "empty", 1),
-		}, nil)
-		if ok || err != nil || decisions[0] != (tb.Decision{}) || !decisions[1].Allowed ||
+		decisions, ok := takeAll(t, newCharge(t, l, "full", 1), &here, newCharge(t, l, "empty", 1))
+		if ok || decisions[0] != (tb.Decision{}) || !decisions[1].Allowed ||
 			decisions[2].Allowed || decisions[2].RetryAfter <= 0 {
-			t.Fatalf("%+v, %t, %v", decisions, ok, err)
+			t.Fatalf("%+v, %t", decisions, ok)
 		}
 	}
 	if s := l.Stats(); s.Commands != commands || s.RefusedLocally != 200 {
@@ -72,11 +70,8 @@ func TestWhatWasTakenIsRemembered(t *testing.T) {
 	}
 
 	// The bucket of a group that was refused keeps its tokens.
-	_, ok, err := TakeAll(t.Context(), time.Now(), []tb.Charge{
-		newCharge(t, l, "b", 10), newCharge(t, l, "a", 1),
-	}, nil)
-	if ok || err != nil {
-		t.Errorf("TakeAll: %t, %v", ok, err)
+	if _, ok := takeAll(t, newCharge(t, l, "b", 10), newCharge(t, l, "a", 1)); ok {
+		t.Error("a group with an empty bucket is granted")
 	}
 	take("b", 10, granted(0))
 
@@ -102,15 +97,10 @@ func TestResetForgetsDenials(t *testing.T) {
 	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
 	for range 3 {
 		wantTake(t, l, "a", 10, granted(0))
-		if d, err := l.Allow(t.Context(), "a"); err != nil || d.Allowed {
-			t.Fatalf("%+v, %v", d, err)
-		}
+		decide(t, l, "a", ByDenialCache)
 		if err := l.Reset(t.Context(), "a"); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if n := l.Stats().RefusedLocally; n != 3 {
-		t.Errorf("%d local refusals, want 3", n)
 	}
 	// The reply of a command that was sent before the reset comes after it.
 	old := l.denials.of("a").Load()
@@ -233,12 +223,8 @@ func TestDenialEndsWithACallOfAnotherTier(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d, err := l.AllowN(t.Context(), "a", 10); err != nil || !d.Allowed {
-		t.Fatalf("%+v, %v", d, err)
-	}
-	if d, err := l.Allow(t.Context(), "a"); err != nil || d.Allowed || l.Stats().RefusedLocally != 1 {
-		t.Fatalf("%+v, %v, Stats: %+v", d, err, l.Stats())
-	}
+	wantTake(t, l, "a", 10, granted(0))
+	decide(t, l, "a", ByDenialCache)
 	for d := (tb.Decision{}); d.Remaining < 5; { // until a command takes longer than 6 tokens
 		if d, err = fast.Allow(t.Context(), "a"); err != nil {
 			t.Fatal(err)
@@ -273,9 +259,7 @@ func TestLateReplyOfAnotherTierIsNotRemembered(t *testing.T) {
 // A refusal that is known costs a look no command, but a cost that may wait does.
 func TestKnownRefusalIsPeekedLocally(t *testing.T) {
 	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
-	if d, err := l.AllowN(t.Context(), "a", 10); err != nil || !d.Allowed {
-		t.Fatalf("%+v, %v", d, err)
-	}
+	wantTake(t, l, "a", 10, granted(0))
 	before := l.Stats().Commands
 	takes, waits := newCharge(t, l, "a", 2), newCharge(t, l, "a", 2)
 	waits.(*Charge).MayWait(tb.Never)

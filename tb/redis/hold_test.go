@@ -163,11 +163,9 @@ func TestHoldIsObeyed(t *testing.T) {
 	commands := l.Stats().Commands
 	d, err := l.Allow(t.Context(), "a")
 	wantHeld(t, "the process that holds", d, err, until)
-	_, _, err = TakeAll(t.Context(), time.Now(), []tb.Charge{
-		newCharge(t, l, "a", 1), newCharge(t, l, "b", 1),
-	}, nil)
-	if n := l.Stats().Commands; err != nil || n != commands {
-		t.Errorf("%d commands, %v, want none: the hold is known", n-commands, err)
+	takeAll(t, newCharge(t, l, "a", 1), newCharge(t, l, "b", 1))
+	if n := l.Stats().Commands; n != commands {
+		t.Errorf("%d commands, want none: the hold is known", n-commands)
 	}
 	c := newCharge(t, other, "a", 1).(*Charge)
 	c.Keep(1) // no lease pays it
@@ -249,9 +247,7 @@ func TestHoldOnRefusal(t *testing.T) {
 	if d, err := login("a", 10).Take(time.Now()); err != nil || d != granted(0) {
 		t.Fatalf("%+v, %v", d, err)
 	}
-	if d, err := l.Allow(t.Context(), "a"); err != nil || d.Allowed || l.Stats().RefusedLocally != 1 {
-		t.Fatalf("%+v, %v, %+v", d, err, l.Stats())
-	}
+	decide(t, l, "a", ByDenialCache)
 	if d, err := login("a", 11).Take(time.Now()); err != nil || d.RetryAfter != tb.Never {
 		t.Errorf("a cost above the capacity: %+v, %v", d, err)
 	}
@@ -276,11 +272,9 @@ func TestHoldOnRefusal(t *testing.T) {
 	until = time.Now().Add(time.Hour)
 	wantTake(t, l, "c", 9, granted(1))
 	lacks := login("c", 2)
-	decisions, ok, err := TakeAll(t.Context(), time.Now(), []tb.Charge{
-		login("b", 2), lacks, newCharge(t, l, "d", 2),
-	}, nil)
-	if err != nil || ok || !decisions[0].Allowed || !decisions[2].Allowed {
-		t.Errorf("%+v, %t, %v", decisions, ok, err)
+	decisions, ok := takeAll(t, login("b", 2), lacks, newCharge(t, l, "d", 2))
+	if ok || !decisions[0].Allowed || !decisions[2].Allowed {
+		t.Errorf("%+v, %t", decisions, ok)
 	}
 	wantHeld(t, "the bucket that lacks the cost", decisions[1], nil, until.Add(48*time.Hour))
 	if v, err := lacks.Level(time.Now()); err != nil || v.NextToken < 24*time.Hour {
@@ -289,22 +283,15 @@ func TestHoldOnRefusal(t *testing.T) {
 	if bytes("b")+bytes("d") > 0 || bytes("c") != 42 {
 		t.Error("another bucket is held, or none")
 	}
-	if _, ok, err := TakeAll(t.Context(), time.Now(), []tb.Charge{
-		login("e", 10), newCharge(t, l, "f", 10),
-	}, nil); err != nil || !ok {
-		t.Fatal(ok, err)
+	if _, ok := takeAll(t, login("e", 10), newCharge(t, l, "f", 10)); !ok {
+		t.Fatal("two full buckets refuse")
 	}
-	for _, key := range []string{"e", "f"} { // so that they are known to be empty
-		if d, err := l.Allow(t.Context(), key); err != nil || d.Allowed {
-			t.Fatal(d, err)
-		}
+	for _, key := range []string{"e", "f"} {
+		decide(t, l, key, ByDenialCache)
 	}
 	for range 2 {
-		_, ok, err = TakeAll(t.Context(), time.Now(), []tb.Charge{
-			newCharge(t, l, "f", 1), login("e", 1),
-		}, nil)
-		if err != nil || ok || bytes("e") != 42 {
-			t.Errorf("beside a charge that is refused locally: %t, %v, %d bytes", ok, err, bytes("e"))
+		if _, ok := takeAll(t, newCharge(t, l, "f", 1), login("e", 1)); ok || bytes("e") != 42 {
+			t.Errorf("beside a charge that is refused locally: %t, %d bytes", ok, bytes("e"))
 		}
 	}
 	commands = l.Stats().Commands

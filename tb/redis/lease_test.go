@@ -207,10 +207,7 @@ func TestStoreSpendsALease(t *testing.T) {
 		for _, key := range keys {
 			charges = append(charges, newCharge(t, l, key, 1))
 		}
-		_, allowed, err := store.TakeAll(t.Context(), time.Now(), charges, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, allowed := takeAll(t, charges...)
 		return allowed
 	}
 	for range 40 {

@@ -73,19 +73,13 @@ func TestLongestOptions(t *testing.T) {
 				t.Errorf("%d: %d tokens: %+v, %v, want %+v", i, tt.n, d, err, tt.want)
 			}
 		}
-		s := l.Stats()
 		for range 3 {
-			if d, err := l.Allow(t.Context(), "a"); err != nil || d.Allowed || d.RetryAfter > time.Hour {
-				t.Errorf("%d: %+v, %v", i, d, err)
+			if o := decide(t, l, "a", ByDenialCache); o.RetryAfter > time.Hour {
+				t.Errorf("%d: %+v", i, o)
 			}
 		}
-		if n := l.Stats().RefusedLocally - s.RefusedLocally; n != 3 {
-			t.Errorf("%d: %d local refusals, want 3", i, n)
-		}
-		charges := []tb.Charge{newCharge(t, l, "b", 1), newCharge(t, l, "c", 0.1)}
-		_, ok, err := TakeAll(t.Context(), time.Now(), charges, nil)
-		if !ok || err != nil {
-			t.Errorf("%d: TakeAll: %t, %v", i, ok, err)
+		if _, ok := takeAll(t, newCharge(t, l, "b", 1), newCharge(t, l, "c", 0.1)); !ok {
+			t.Errorf("%d: two full buckets refuse", i)
 		}
 	}
 }

@@ -132,10 +132,7 @@ func TestPolicyDecidesCharges(t *testing.T) {
 				var charges []tb.Charge
 				want := true
 				for _, key := range keys {
-					c, err := l.Charge(key, 1)
-					if err != nil {
-						t.Fatal(err)
-					}
+					c := newCharge(t, l, key, 1)
 					d, err := c.Peek(time.Now())
 					if err != nil {
 						t.Fatal(err)
@@ -143,9 +140,9 @@ func TestPolicyDecidesCharges(t *testing.T) {
 					want = want && d.Allowed
 					charges = append(charges, c)
 				}
-				_, ok, err := TakeAll(t.Context(), time.Now(), charges, nil)
-				if err != nil || ok != want {
-					t.Errorf("%v, %v: %t, %v, and Peek said %t", tt.policy, keys, ok, err, want)
+				_, ok := takeAll(t, charges...)
+				if ok != want {
+					t.Errorf("%v, %v: %t, and Peek said %t", tt.policy, keys, ok, want)
 				}
 				if ok {
 					got++
@@ -168,22 +165,8 @@ func TestPolicyDecidesCharges(t *testing.T) {
 func TestTakeAllWarmsTheShares(t *testing.T) {
 	s := redistest.Start(t)
 	l := newLimiter(t, dial(t, s), slow, WithPolicy(LocalShare(2)))
-	var charges []tb.Charge
-	for _, key := range []string{"a", "b"} {
-		c, err := l.Charge(key, 4)
-		if err != nil {
-			t.Fatal(err)
-		}
-		charges = append(charges, c)
-	}
-	_, ok, err := TakeAll(t.Context(), time.Now(), charges, nil)
-	if err != nil || !ok {
-		t.Fatalf("%t, %v", ok, err)
-	}
-	for _, c := range charges {
-		if err := c.(*Charge).Failure(); err != nil {
-			t.Error(err)
-		}
+	if _, ok := takeAll(t, newCharge(t, l, "a", 4), newCharge(t, l, "b", 4)); !ok {
+		t.Fatal("two full buckets refuse")
 	}
 	for _, key := range []string{"a", "b"} {
 		if v, err := l.share.Level(t.Context(), key); err != nil || int(v.Tokens) != 1 {
