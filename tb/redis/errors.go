@@ -88,12 +88,6 @@ func contextError(err error) *Error {
 	return &Error{CauseTimeout, err}
 }
 
-// isTryAgain reports whether a cluster has moved only some of a script's keys.
-func isTryAgain(err error) bool {
-	var e *rueidis.RedisError
-	return errors.As(err, &e) && e.IsTryAgain()
-}
-
 // scriptLine matches the text that Redis 6.2 puts before the error of a command in a script.
 var scriptLine = regexp.MustCompile(`^Error running script \(.*?\): (@user_script: ?\d+: )+-?`)
 

@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/redis/rueidis"
 )
 
 // batch is what one command takes along: the calls on one bucket or several.
@@ -43,12 +45,12 @@ func (l *shared) send(ctx context.Context, b *batch) {
 			return
 		}
 		r, err := l.command(ctx, b, &n.offset)
-		if err != nil && isTryAgain(err) {
-			time.Sleep(time.Millisecond)
-			continue
-		}
 		received := l.local()
 		if err != nil {
+			if e, ok := rueidis.IsRedisErr(err.Err); ok && e.IsTryAgain() {
+				time.Sleep(time.Millisecond)
+				continue
+			}
 			l.observe(n, sent, err)
 			l.fail(b, err)
 			return
