@@ -9,19 +9,15 @@ import (
 
 const (
 	// A batch has no further call after this many buckets or items, so that it does not keep the
-	// server for long: a bucket takes 3 µs of the server's time (BenchmarkServer), and a further item
-	// about a tenth of that.
+	// server for long: a bucket takes 3 µs (BenchmarkServer), and a further item a tenth of that.
 	maxBuckets = 32
 	maxItems   = 128
 
-	// maxShared is the most batches of several buckets that are under way. Calls beyond wait for the
-	// next one. With more batches each of them has fewer buckets, and costs the server more. With
-	// fewer batches a call waits longer.
+	// maxShared is the most batches of several buckets that are under way: see DESIGN.md here.
 	maxShared = 8
 
-	// maxInFlight is the most commands that are under way. When a server does not answer, no more
-	// commands than these wait in the client, whose queue does not look at a context, and no more
-	// than these reach the server when it comes back.
+	// maxInFlight is the most commands that are under way. When a server does not answer, only these
+	// wait in the client, and reach the server when it comes back.
 	maxInFlight = 256
 )
 
@@ -107,10 +103,9 @@ func (l *shared) shares() bool { return !l.alone && !l.isCluster() }
 // flush sends batches as long as calls wait.
 func (l *shared) flush() {
 	b := batchPool.Get().(*batch)
-	// Callers that are about to run may share the batch: those that were running when the first one
-	// came, and those that a batch of several calls has just decided. With 16 callers on as many keys
-	// the first makes 0.23 commands a call of 0.52, and with 64 callers on a key the second 0.022 of
-	// 0.034 (BenchmarkAllow in benchmarks/compare/redis).
+	// Callers that are about to run may share the batch, as in sendAll those that have just been
+	// decided. With 16 callers on as many keys, the first makes 0.23 commands a call of 0.52, and with
+	// 64 callers on a key the second 0.022 of 0.034 (BenchmarkAllow in benchmarks/compare/redis).
 	runtime.Gosched()
 	l.sendAll(b, l.fill(b))
 }
