@@ -62,6 +62,9 @@ func holdClockSetBack(s *simulator) error {
 	b.apply(limit, noon, item{kind: kindHold, hold: minute})
 	b.want(limit, noon-1_000_000, 1, refused(62*time.Second, 0)) // a second counts as no step
 	b.want(limit, noon, 1, refused(61*time.Second, 0))
+	// A hold that has ended holds anew until the first grant after it.
+	b.want(limit, noon+minute+1_000_000, 1, granted(0))
+	b.want(limit, noon, 1, refused(time.Second, 0))
 	return b.err
 }
 
@@ -154,6 +157,10 @@ func TestHoldIsObeyed(t *testing.T) {
 	if latest(l).isEmpty() || latest(other).isEmpty() {
 		t.Fatal("there are no leases")
 	}
+	leased := newCharge(t, l, "a", 1)
+	if d, err := leased.Take(time.Now()); err != nil || !d.Allowed || latest(l).isEmpty() {
+		t.Fatalf("a charge: %+v, %v", d, err)
+	}
 	until := time.Now().Add(time.Hour)
 	for _, hold := range []time.Time{until, {}, time.Now(), until.Add(-time.Minute)} {
 		if err := l.Hold(t.Context(), "a", hold); err != nil {
@@ -161,6 +168,7 @@ func TestHoldIsObeyed(t *testing.T) {
 		}
 	}
 	commands := l.Stats().Commands
+	leased.Cancel() // gives nothing to a bucket that is held
 	d, err := l.Allow(t.Context(), "a")
 	wantHeld(t, "the process that holds", d, err, until)
 	takeAll(t, newCharge(t, l, "a", 1), newCharge(t, l, "b", 1))

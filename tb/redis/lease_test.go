@@ -367,23 +367,29 @@ func TestCloseGivesBackALeaseThatIsUnderWay(t *testing.T) {
 	}
 }
 
-// A lease that was taken from the bucket before a reset would add to the bucket after it.
-func TestResetDropsALeaseThatIsUnderWay(t *testing.T) {
-	l, operator := newSpent(t)
-	claimed := l.Stats().ClaimedTokens
-	resume := pause(t, operator)
-	call := renewing(t.Context(), l)
-	reset := make(chan error)
-	go func() { reset <- l.Reset(t.Context(), "a") }()
-	for l.waiting("a") == 0 {
-		runtime.Gosched()
-	}
-	resume()
-	if o := <-call; o.err != nil || !o.Allowed {
-		t.Errorf("the call: %+v", o)
-	}
-	if err := <-reset; err != nil || l.Stats().ClaimedTokens == claimed || !latest(l).isEmpty() {
-		t.Errorf("%v; %d units are left of a lease from before the reset", err, latest(l).left.Load())
+// A lease that was taken from the bucket before a reset would add to the bucket after it, and before
+// a hold it would be spent during the hold.
+func TestResetAndHoldDropALeaseThatIsUnderWay(t *testing.T) {
+	for _, end := range []func(*Limiter) error{
+		func(l *Limiter) error { return l.Reset(t.Context(), "a") },
+		func(l *Limiter) error { return l.Hold(t.Context(), "a", time.Now().Add(time.Hour)) },
+	} {
+		l, operator := newSpent(t)
+		claimed := l.Stats().ClaimedTokens
+		resume := pause(t, operator)
+		call := renewing(t.Context(), l)
+		ended := make(chan error)
+		go func() { ended <- end(l) }()
+		for l.waiting("a") == 0 {
+			runtime.Gosched()
+		}
+		resume()
+		if o := <-call; o.err != nil || !o.Allowed {
+			t.Errorf("the call: %+v", o)
+		}
+		if err := <-ended; err != nil || l.Stats().ClaimedTokens == claimed || !latest(l).isEmpty() {
+			t.Errorf("%v; %d units of a lease from before are left", err, latest(l).left.Load())
+		}
 	}
 }
 
