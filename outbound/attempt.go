@@ -1,6 +1,7 @@
 package outbound
 
 import (
+	"cmp"
 	"net/http"
 	"sync"
 	"time"
@@ -73,7 +74,7 @@ func (a *attempt) end() {
 func (a *attempt) await() error {
 	for {
 		wait, slowest, err := a.enter()
-		if err == nil && wait > 0 {
+		if err == nil && slowest != nil {
 			a.t.waits(a.r, slowest, wait)
 			err = a.sleep(wait)
 		}
@@ -102,7 +103,8 @@ func (a *attempt) send() (*http.Response, error) {
 	return a.t.base.RoundTrip(a.r)
 }
 
-// enter takes the charges. If their tokens come later, the attempt waits from then on.
+// enter takes the charges. If their tokens come later, it returns whose come last, and the attempt
+// waits from then on.
 func (a *attempt) enter() (wait time.Duration, slowest *rule, err error) {
 	for i := range a.parts {
 		a.parts[i].key.takes.RLock()
@@ -111,7 +113,10 @@ func (a *attempt) enter() (wait time.Duration, slowest *rule, err error) {
 		wait, slowest = time.Until(a.slot), a.slowest
 		a.isWaiting, a.number, a.moved = true, a.t.entered.Add(1), make(chan struct{}, 1)
 		for i := range a.parts {
-			a.parts[i].key.add(a)
+			k := a.parts[i].key
+			k.mu.Lock()
+			k.waiting[a] = struct{}{}
+			k.mu.Unlock()
 		}
 	}
 	for i := range a.parts {
@@ -129,16 +134,13 @@ func (a *attempt) take() error {
 	}
 	a.charges, a.slowest = a.charges[:0], nil
 	for i := range a.parts {
-		c, chargeErr := a.parts[i].prepare(within)
-		a.charges = append(a.charges, c)
-		if chargeErr != nil {
-			err = chargeErr
-		}
+		err = cmp.Or(a.parts[i].prepare(within), err)
+		a.charges = append(a.charges, a.parts[i].charge)
 	}
 	a.taken = time.Now()
 	a.slot = a.taken
-	allowed := false
 	var decisions []tb.Decision
+	allowed := false
 	if err == nil {
 		decisions, allowed, err = a.t.store.TakeAll(ctx, a.taken, a.charges, a.room.decisions[:0])
 	}
@@ -166,7 +168,7 @@ func (a *attempt) take() error {
 }
 
 // prepare makes the charge of the part, which may wait for a time.
-func (p *part) prepare(within time.Duration) (c tb.Charge, err error) {
+func (p *part) prepare(within time.Duration) (err error) {
 	p.charged = p.cost
 	if p.cost > 1 && (p.rule.Usage != nil || p.rule.learns) {
 		p.charged = min(p.cost, float64(p.key.limiter.Limit().Capacity))
@@ -174,7 +176,7 @@ func (p *part) prepare(within time.Duration) (c tb.Charge, err error) {
 	if p.charge, err = p.key.limiter.Charge(p.key.text, p.charged); err == nil {
 		p.charge.MayWait(within)
 	}
-	return p.charge, err
+	return err
 }
 
 // refusal returns the error of an attempt that cannot wait.
@@ -240,7 +242,10 @@ func (a *attempt) leave(err error) (left time.Duration, _ error) {
 	}
 	a.isWaiting = false
 	for i := range a.parts {
-		a.parts[i].key.remove(a)
+		k := a.parts[i].key
+		k.mu.Lock()
+		delete(k.waiting, a)
+		k.mu.Unlock()
 	}
 	return 0, err
 }

@@ -232,7 +232,7 @@ func (x *answer) until(text string, unit time.Duration) time.Duration {
 		t, err = time.Parse(time.RFC3339, text)
 	}
 	if err == nil {
-		return seconds(unixSeconds(t) - x.now())
+		return seconds(float64(t.UnixMicro())/1e6 - x.now())
 	}
 	var d time.Duration = unknown
 	if strings.Contains(text, ",") {
@@ -251,12 +251,10 @@ func (x *answer) now() float64 {
 		if err != nil {
 			t = time.Now()
 		}
-		x.sent = unixSeconds(t)
+		x.sent = float64(t.UnixMicro()) / 1e6
 	}
 	return x.sent
 }
-
-func unixSeconds(t time.Time) float64 { return float64(t.Unix()) + float64(t.Nanosecond())/1e9 }
 
 // seconds returns a time of 0 to 100 years. A float64 has instants to less than a microsecond.
 func seconds(s float64) time.Duration {

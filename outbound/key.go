@@ -66,10 +66,11 @@ func (r *rule) newLimiter(limit tb.Limit) (limiter, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l, ok := all[0].(limiter); ok {
-		return l, nil
+	l, ok := all[0].(limiter)
+	if !ok {
+		err = fmt.Errorf("outbound: the store %T returns no limiter with the method Hold", r.store)
 	}
-	return nil, fmt.Errorf("outbound: the store %T returns no limiter with the method Hold", r.store)
+	return l, err
 }
 
 // get returns a key for an attempt, which subtracts itself from the users at its end.
@@ -138,16 +139,4 @@ func (k *key) change(end time.Time, f func()) {
 		default:
 		}
 	}
-}
-
-func (k *key) add(a *attempt) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.waiting[a] = struct{}{}
-}
-
-func (k *key) remove(a *attempt) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.waiting, a)
 }
