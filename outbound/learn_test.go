@@ -2,7 +2,6 @@ package outbound
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -10,8 +9,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // What a server says becomes the limit of the key. Six requests come at the same time, and six when
@@ -154,29 +151,6 @@ func TestOneAtATime(t *testing.T) {
 			t.Error(got)
 		}
 		s.check(t, "0 0 10 10 10")
-	})
-}
-
-// A pause that is longer than the deadline ends the wait at once, also if one attempt at a time
-// goes.
-func TestLearnedPauseBeyondADeadline(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newScript("429")
-		s.latency = time.Second
-		client := New(s)
-		sendAll(t, client, "a")
-		sendAll(t, client, "a", "b", "c", "d", "e", "f", "g", "h", "i", "j")
-		s.answer = func(_ int, r *http.Request) *http.Response {
-			return respond(r, "429\nRetry-After: 100")
-		}
-		sendAll(t, client, "a")
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Second)
-		defer cancel()
-		_, err := client.RoundTrip(request(ctx, "a"))
-		var wait *tb.WaitError
-		if !errors.As(err, &wait) || wait.Wait != 100*time.Second {
-			t.Error(err)
-		}
 	})
 }
 

@@ -233,19 +233,6 @@ func TestPausesThatTheBucketCovers(t *testing.T) {
 	}
 }
 
-// A server that says more than a second is obeyed, and the next attempt is not late.
-func TestPauseOfAnIdleBucket(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newScript(`200
-			RateLimit: "a";r=0;t=7`)
-		client := New(s, PerHost(10, 1))
-		sendAll(t, client, "a")
-		time.Sleep(3 * time.Second)
-		sendAll(t, client, "a", "a", "a")
-		s.check(t, "0 7 8 9")
-	})
-}
-
 // Of several refusals with the same wait, one causes a pause.
 func TestPauseCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -470,14 +457,6 @@ func TestPauseBeyondADeadline(t *testing.T) {
 	})
 }
 
-func TestMargin(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newScript()
-		sendAll(t, New(s, PerHost(5, 2), Margin(1200*time.Millisecond)), abc[:4]...)
-		s.check(t, "0 0 0.5 1")
-	})
-}
-
 func TestRedirectsAreCharged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript("302\nLocation: /v2", "302\nLocation: https://b.example.com:443/")
@@ -524,10 +503,14 @@ func TestRetries(t *testing.T) {
 		"not idempotent":     {method: "POST", body: "text", want: "0", status: 429},
 		"with a key": {method: "POST", body: "text", header: "Idempotency-Key", want: again,
 			status: 200},
-		"too late": {method: "GET", timeout: 7 * time.Second, want: "0 5", status: 429},
+		"too late":  {method: "GET", timeout: 7 * time.Second, want: "0 5", status: 429},
+		"too often": {method: "GET", header: "Refuse", want: again, status: 429},
 	} {
 		bubble(name, func(t *testing.T) {
 			s := newScript(refused, refused)
+			if c.header == "Refuse" {
+				s = newScript(refused, refused, refused)
+			}
 			var bodies []*watched
 			answer := s.answer
 			s.answer = func(n int, r *http.Request) *http.Response {
@@ -568,18 +551,6 @@ func TestRetries(t *testing.T) {
 			}
 		})(t)
 	}
-}
-
-// At most as many attempts are sent again as the option says.
-func TestRetriesEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newScript("429", "429", "429", "429")
-		w, err := New(s, PerHost(9, 1), WithRetries(2)).RoundTrip(request(t.Context(), "a"))
-		if err != nil || w.StatusCode != http.StatusTooManyRequests {
-			t.Error(w, err)
-		}
-		s.check(t, "0 0 0")
-	})
 }
 
 // A Usage settles the estimate when the body ends, and only then.
