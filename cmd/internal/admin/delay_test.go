@@ -47,7 +47,7 @@ func TestDelays(t *testing.T) {
 		if r := v.Rules[0]; r.Waiting != 2 || r.Delayed != 0 || r.MeanDelay != 0 || r.Refused != 1 {
 			t.Errorf("%+v", r)
 		}
-		if want := (bucketView{"r", "ALL REQUESTS", 1, 0, 2, 2}); len(v.Buckets) != 1 ||
+		if want := (bucketView{"r", "ALL REQUESTS", 1, 0, 2, 2, 0}); len(v.Buckets) != 1 ||
 			v.Buckets[0] != want {
 			t.Errorf("%+v, want %+v", v.Buckets, want)
 		}

@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -94,7 +95,7 @@ func TestLevels(t *testing.T) {
 		*now = now.Add(want.after)
 		take(want.take)
 		b := state(t, admin).Buckets
-		if len(b) != 1 || b[0] != (bucketView{"r", "HEADER:X-API-KEY=K", 2, want.level, 3, 0}) {
+		if len(b) != 1 || b[0] != (bucketView{"r", "HEADER:X-API-KEY=K", 2, want.level, 3, 0, 0}) {
 			t.Errorf("%+v: %+v", want, b)
 		}
 	}
@@ -109,6 +110,29 @@ func TestLevels(t *testing.T) {
 	take(2)
 	if b := state(t, admin).Buckets; len(b) != 1 || b[0].Refused != 1 {
 		t.Errorf("want one bucket with one refusal: %+v", b)
+	}
+}
+
+// Buckets that are held are listed, besides the six that refuse most.
+func TestHeldBucketsAreListed(t *testing.T) {
+	s, admin, _, _ := served(t)
+	limit := tb.Limit{Capacity: 5, Tokens: 1, Per: time.Minute}
+	for i := range 10 {
+		level := tb.Level{Tokens: -2, NextToken: 3 * time.Minute} // it is only empty
+		if i < 3 {
+			level.NextToken += time.Hour
+		}
+		for range 1 + i {
+			s.RefusedBucket("r", []httplimit.KeyPart{{Name: "k", Value: fmt.Sprint(i)}},
+				func() (tb.Limit, tb.Level, error) { return limit, level, nil })
+		}
+	}
+	got := ""
+	for _, b := range state(t, admin).Buckets {
+		got += fmt.Sprint(b.Key, " ", b.Held, ", ")
+	}
+	if want := "K=9 0, K=8 0, K=7 0, K=6 0, K=5 0, K=4 0, K=2 3600, K=1 3600, K=0 3600, "; got != want {
+		t.Errorf("%s; want %s", got, want)
 	}
 }
 

@@ -2,11 +2,12 @@ package admin
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// maxShown is how many buckets the page shows.
+// maxShown is how many buckets the page shows, besides the ones that are held.
 const maxShown = 6
 
 // snapshot is the content of the page.
@@ -45,6 +46,7 @@ type bucketView struct {
 	Level    float64 `json:"level"` // in tokens; -1 if it is not known
 	Capacity int     `json:"capacity"`
 	Lent     float64 `json:"lent"` // tokens that delayed requests have taken in advance
+	Held     float64 `json:"held"` // seconds in which a refusal of a rule with block grants nothing
 }
 
 // serveSnapshot answers with a snapshot.
@@ -85,13 +87,25 @@ func (s *Server) bucketViews() []bucketView {
 			v.Capacity = limit.Capacity
 			if level != (tb.Level{}) { // a request without its key has no bucket
 				v.Level, v.Lent = max(0, level.Tokens), max(0, -level.Tokens)
+				v.Held = held(limit, level).Seconds()
 			}
 		}
-		if views = append(views, v); len(views) == maxShown {
-			break
+		if len(views) < maxShown || v.Held > 0 {
+			views = append(views, v)
 		}
 	}
 	return views
+}
+
+// held returns how long a bucket is held: its next token comes later than its rate supplies one. It
+// is 0 below a second, because the tokens are rounded.
+func held(l tb.Limit, level tb.Level) time.Duration {
+	lacking := 1 - min(0, level.Tokens)
+	rest := level.NextToken - time.Duration(lacking*float64(l.Per)/float64(l.Tokens))
+	if rest < time.Second || level.NextToken == tb.Never {
+		return 0
+	}
+	return rest
 }
 
 func perSecond(l tb.Limit) float64 {

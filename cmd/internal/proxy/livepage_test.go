@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -85,27 +86,32 @@ func TestPageShowsRules(t *testing.T) {
 		{"name": "queue", "limit_keys": [], "on_limit": "delay", "max_delay": "10s",
 			"algorithm_config": {"rps": 20, "burst": 1}},
 		{"name": "usage", "limit_keys": [], "algorithm_config": {"tokens_per_second": 0.001,
-			"burst": 100, "default_cost": 10, "cost_source": "response:header:x-usage"}}
+			"burst": 100, "default_cost": 10, "cost_source": "response:header:x-usage"}},
+		{"name": "login", "limit_keys": ["header:x"], "match": {"header:x": "2"}, "block": "1h",
+			"algorithm_config": {"tokens_per_second": 1, "burst": 1}}
 	]}`)
 	r := run(t, func(c *Command) {
 		c.Policy = policy
 		_ = c.Upstream.UnmarshalText([]byte(upstream.URL))
 	})
-	for range 3 {
-		get(t, r.proxy)
+	for _, login := range []string{"2", "2", "", ""} {
+		get(t, r.proxy, "X", login)
 	}
 	err := chromedp.Do(ctx, chromedp.EmulateViewport(390, 800), chromedp.Navigate(r.admin))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, condition := range []string{
-		`document.querySelectorAll("figure").length === 2`,
+		`document.querySelectorAll("figure").length === 3`,
 		`[...document.querySelectorAll("#rules tr")].map((row) => [...row.cells]
 			.filter((cell) => !cell.hidden).map((cell) => cell.textContent).join("|"))
 			.join("\n").replace(/by \d+ ms/, "by time") === ` + "`" +
 			"usage|1|2|1 in 1,000 s|100|1|–|–\n" +
+			"login|1|1|1/s|1|1|–|–\n" +
 			"unused|–|–|1/s, 0.5 to 2,000/s|1|–|–|–\n" +
 			"queue|–|2|20/s|1|1|1, by time|10 s`",
+		`[...document.querySelectorAll("#buckets span")].some((span) =>
+			/^held for (59|60) min$/.test(span.textContent))`,
 		`document.querySelector("section").textContent.includes("rules[0].max_delay has no effect")`,
 		`[...document.querySelectorAll("main section")].at(-1).querySelector("figure") !== null`,
 		`[document.documentElement, ...document.querySelectorAll(".scroll")].every((e) =>
@@ -114,15 +120,16 @@ func TestPageShowsRules(t *testing.T) {
 	} {
 		if _, err := chromedp.Run(ctx, chromedp.Poll[bool](condition)); err != nil {
 			rows, _ := chromedp.Run(ctx, chromedp.Evaluate[string](
-				`document.querySelector("#rules").innerText`))
+				`document.querySelector("main").innerText`))
 			t.Errorf("%s: %v in\n%s", condition, err, rows)
 		}
 	}
 }
 
-// A bucket is reset by the key in the log and on the page, which is a hash, in memory and in Redis.
+// A key that is blocked is on the page, and is reset by the key in the log and on the page, which is
+// a hash, in memory and in Redis.
 func TestResetByTheKeyOfTheLog(t *testing.T) {
-	policy := file(t, `{"name": "slow", "limit_keys": ["header:x-key"],
+	policy := file(t, `{"name": "slow", "limit_keys": ["header:x-key"], "block": "1h",
 		"algorithm_config": {"tokens_per_second": 0.0001, "burst": 1}}`)
 	memory := run(t, func(c *Command) { c.Policy = policy })
 	shared := runShared(t, redistest.Start(t).Addr, func(c *Command) { c.Policy = policy })
@@ -136,6 +143,10 @@ func TestResetByTheKeyOfTheLog(t *testing.T) {
 			}
 			_, key, _ := strings.Cut(p.Log.Until(t, "header:x-key="), `key="`)
 			key, _, _ = strings.Cut(key, `"`)
+			held := regexp.MustCompile(`"held":3(600|59\d)[.,}]`)
+			if _, state := get(t, p.admin+"/api/state"); !held.MatchString(state) {
+				t.Errorf("not held for an hour: %s", state)
+			}
 			form := url.Values{"rule": {"slow"}, "key": {key}}
 			resp, err := http.PostForm(p.admin+"/api/reset", form)
 			if err != nil {

@@ -71,6 +71,10 @@ function newChart(parent, rule) {
   } };
 }
 
+// duration formats seconds.
+const duration = (s) => s < 120 ? `${number(Math.ceil(s))} s` :
+  s < 7200 ? `${number(s / 60)} min` : `${number(s / 3600, 1)} h`;
+
 function newBucket(parent) {
   const node = add(parent, "tr"), key = add(node, "th", { scope: "row" });
   const [refused, level, rule] = ["Refused", "Tokens", "Rule"].map((head) => cell(node, head));
@@ -79,13 +83,14 @@ function newBucket(parent) {
     show(key, bucket.key);
     show(rule, bucket.rule);
     show(refused, number(bucket.refused));
-    const known = bucket.level >= 0;
+    const known = bucket.level >= 0 && !bucket.held;
     meter.hidden = !known;
     meter.max = bucket.capacity;
     meter.value = bucket.level;
     const lent = bucket.lent ? `, ${number(Math.ceil(bucket.lent))} lent` : "";
     const of = ` of ${number(bucket.capacity)}${lent}`;
-    show(text, known ? number(Math.floor(bucket.level)) + of : "not known");
+    show(text, bucket.held ? `held for ${duration(bucket.held)}` :
+      known ? number(Math.floor(bucket.level)) + of : "not known");
   } };
 }
 
