@@ -46,6 +46,7 @@ func (p *clfParser) parse(line []byte, rec *Record) error {
 	if !ok || !isStatus(status) {
 		return errStatus
 	}
+	rec.Status = emptyIfDash(status)
 	size, rest, ok := cutField(rest)
 	if !ok || !rec.setSize(size) {
 		return errSize

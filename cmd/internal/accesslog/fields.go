@@ -117,6 +117,9 @@ func (f *fields) fill(rec *Record) error {
 	if host := f.text(fieldHost); host != nil {
 		rec.Host = host
 	}
+	if status := f.text(fieldStatus); isStatus(status) {
+		rec.Status = status
+	}
 	if !rec.setSize(f.text(fieldSize)) {
 		rec.Size = Unknown
 	}
@@ -153,7 +156,7 @@ func (f *fields) fillTime(rec *Record) (err error) {
 // method, a path or a status; a message may have an address or a host, too.
 func (f *fields) fillRequest(rec *Record) error {
 	err := f.fill(rec)
-	isRequest := len(rec.Path) > 0 || isMethod(rec.Method) || isStatus(f.text(fieldStatus)) ||
+	isRequest := len(rec.Path) > 0 || isMethod(rec.Method) || len(rec.Status) > 0 ||
 		slices.ContainsFunc(f.named, func(field int) bool { return f.text(field) != nil })
 	if !isRequest && (err == nil || errors.Is(err, errNoTime)) {
 		return ErrMessage

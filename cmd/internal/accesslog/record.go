@@ -28,6 +28,8 @@ type Record struct {
 	Method []byte
 	// Path is the requested path, and Query is what follows its "?". Their escapes stay as logged.
 	Path, Query []byte
+	// Status is the status of the response, three digits.
+	Status []byte
 	// Size is the number of bytes of the response, or Unknown.
 	Size int64
 	// Agent is the User-Agent of the request, in Combined, ALB, Envoy, and the formats that name their

@@ -113,10 +113,15 @@ func (p *policyMode) decide(at pending) (granted bool, err error) {
 	if part := p.parts[theAddress]; part.rule != "" && p.limiter.ClientAddress(r).IsValid() {
 		part.seen++
 	}
-	if _, _, refusal := p.limiter.Take(nil, r); refusal != nil {
+	_, settlement, refusal := p.limiter.Take(nil, r)
+	if refusal != nil {
 		p.outcome.Refused++
 		return false, nil
 	}
+	if status := values[theStatus]; status != "" {
+		settlement.ReadStatus(status)
+	}
+	settlement.Finish() // at the time of the line
 	p.outcome.Granted++
 	return true, nil
 }
@@ -162,7 +167,7 @@ func checkReplayable(p *httplimit.Policy) error {
 		for r := range s.All() {
 			var why string
 			switch {
-			case strings.HasPrefix(r.Cost.Source, "response:"):
+			case strings.HasPrefix(r.Cost.Source, "response:") && r.Cost.Source != "response:status":
 				why = "its cost is known after the response"
 			case r.Adaptive != httplimit.Adaptive{}:
 				why = "its rate follows what the upstream answers"

@@ -110,6 +110,14 @@ func TestAPolicyByHand(t *testing.T) {
 				`"algorithm_config": {"tokens_per_second": 1, "burst": 2}}`,
 			at(0, 0, 0, 1800, 3599, 3600, 7199, 7202), "3/5 a 3/5",
 		},
+		{ // with costs by status, only what failed counts, and it blocks
+			"status", `{"name": "a", "limit_keys": ["ip:address"], "block": "1h", "algorithm_config":
+				{"tokens_per_second": 1, "burst": 2, "cost_source": "response:status",
+				"status_costs": {"4xx": 1, "2xx": 0}}}`,
+			strings.Repeat(requestLine("GET / HTTP/1.1"), 9) + strings.Repeat(strings.Replace(
+				requestLine("GET / HTTP/1.1"), " 200 ", " 401 ", 1), 3) +
+				strings.Replace(requestLine("GET / HTTP/1.1"), "01:46", "02:46", 1), "11/2 a 11/2",
+		},
 		{
 			"exceptions", `{"except": [{"pathExact": "/health"}, {"hosts": ["h"], "methods": ["PUT"]}],
 				"rules": [{"name": "a", "limit_keys": [], "except": [{"ip:address": ["1.1.1.2"]}], ` + config +

@@ -25,6 +25,7 @@ const (
 	thePath
 	theQuery
 	theAddress
+	theStatus
 	headers
 )
 
@@ -36,6 +37,8 @@ func newParts(p *policy.Policy) (parts []*part, fields []string) {
 		thePath:    {name: "path", value: func(rec *accesslog.Record) []byte { return rec.Path }},
 		theQuery:   {name: "query", value: func(rec *accesslog.Record) []byte { return rec.Query }},
 		theAddress: {name: "ip:address", value: func(*accesslog.Record) []byte { return nil }},
+		theStatus: {name: "response:status",
+			value: func(rec *accesslog.Record) []byte { return rec.Status }},
 	}
 	look := func(rule, key string) {
 		kind, header, _ := strings.Cut(key, ":")
