@@ -93,8 +93,8 @@ func inShort(decision string, q query) func(*results) (string, error) {
 			s, _ := g.median(impl, g.cols[0])
 			return format(s.Center, "sec/op")
 		}
-		return fmt.Sprintf("%s takes **%s ns**, and %s with x/time/rate in a sync.Map"+
-			" ([%s, %s rounds, commit %s](BENCHMARKS.md)).\n", decision, ns("cas"), ns("xtime-syncmap"),
-			raw.config("go"), raw.config("rounds"), raw.config("commit")), nil
+		return fmt.Sprintf("%s takes **%s ns**, and %s with x/time/rate in a sync.Map\n"+
+			"([%s, %s, %s rounds, commit %s](BENCHMARKS.md)).\n", decision, ns("cas"), ns("xtime-syncmap"),
+			raw.config("cpu"), raw.config("go"), raw.config("rounds"), raw.config("commit")), nil
 	}
 }
