@@ -26,16 +26,17 @@ func Example() {
 	if err != nil {
 		log.Print("Redis does not answer yet: ", err)
 	}
-	store, err := redis.NewStore(client, redis.WithPrefix("example:"),
-		redis.WithLogger(slog.Default()))
-	if err != nil {
-		log.Fatal(err)
-	}
-	limiter, err := httplimit.New(httplimit.Rules(httplimit.Rule{
+	rules := httplimit.Rules(httplimit.Rule{
 		Name:  "per-address",
 		Keys:  []string{"ip:address"},
 		Limit: tb.Limit{Capacity: 5, Tokens: 30, Per: time.Minute},
-	}), httplimit.WithStore(store), httplimit.WithContext())
+	})
+	logger := redis.WithLogger(slog.Default())
+	store, err := redis.NewStore(client, redis.WithPrefix("example:"), logger)
+	if err != nil {
+		log.Fatal(err)
+	}
+	limiter, err := httplimit.New(rules, httplimit.WithStore(store), httplimit.WithContext())
 	if err != nil {
 		log.Fatal(err)
 	}
