@@ -63,13 +63,13 @@ func (l *Limiter[K]) TryTake(key K) bool {
 	return d.Allowed
 }
 
-// Allow takes one token of key's bucket, or nothing. It ignores the context, as the limiters of
-// other processes do not.
+// Allow takes one token of key's bucket, or nothing. The context is unused, because a limiter in
+// memory never blocks: it is there for package tb/redis, whose limiters have the same methods.
 func (l *Limiter[K]) Allow(ctx context.Context, key K) (Decision, error) {
 	return (*cas.Limiter[K])(l).Allow(ctx, key)
 }
 
-// AllowN takes a cost, or nothing. It ignores the context.
+// AllowN takes a cost, or nothing. The context is unused.
 func (l *Limiter[K]) AllowN(ctx context.Context, key K, cost float64) (Decision, error) {
 	return (*cas.Limiter[K])(l).AllowN(ctx, key, cost)
 }
@@ -97,8 +97,8 @@ func (l *Limiter[K]) Wait(ctx context.Context, key K, cost float64) error {
 
 // Reserve takes a cost now and returns when its tokens may be used. It may put the bucket into debt
 // by one capacity, and refuses a deeper debt: the reservation is then not Allowed. Of two
-// reservations on one key, the one that takes its tokens first may use them first. Reserve ignores
-// the context. It allocates the reservation.
+// reservations on one key, the one that takes its tokens first may use them first. The context is
+// unused. Reserve allocates the reservation.
 func (l *Limiter[K]) Reserve(ctx context.Context, key K, cost float64) (Reservation, error) {
 	return (*cas.Limiter[K])(l).Reserve(ctx, key, cost)
 }
@@ -127,15 +127,15 @@ func (l *Limiter[K]) ChargeIn(tier int, key K, cost float64) (KeyCharge[K], erro
 // is refused until the hold is near, and what it returned before stays. A call with a reading at
 // or after the end of the hold may end it. A key that is held is in the table until its bucket is
 // full, and longer than others if the table is full: many holds fill it. Hold returns
-// [ErrTableFull] if the table has no room for a new key (RefuseNew). It ignores the context.
+// [ErrTableFull] if the table has no room for a new key (RefuseNew). The context is unused.
 func (l *Limiter[K]) Hold(ctx context.Context, key K, until time.Time) error {
 	return (*cas.Limiter[K])(l).Hold(ctx, key, until)
 }
 
 // Peek returns the decision that Allow would return now. It takes nothing, adds no key and waits
 // for no insert. Under RefuseNew, while another call holds the lock of the table, Peek decides on a
-// new key by the least stamp that the table last published. Then Allow may decide otherwise, or
-// refuse the key for another time.
+// new key by what the table had before that call. Then Allow may decide otherwise, or refuse the key
+// for another time.
 func (l *Limiter[K]) Peek(ctx context.Context, key K) (Decision, error) {
 	return (*cas.Limiter[K])(l).Peek(ctx, key)
 }

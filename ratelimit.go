@@ -6,7 +6,9 @@
 //
 //	limiter := ratelimit.NewTokenBucket(20, 10) // a burst of 20, refilled at 10 a second
 //
-//	decision, err := limiter.Allow(ctx, client)
+//	if !limiter.TryTake(client) {
+//		// refuse the client, or use Allow, which returns the wait, too
+//	}
 //
 // # Which type
 //
@@ -17,7 +19,7 @@
 //
 // # Which method
 //
-// Most callers want Allow, or TryTake if they need only a yes or a no. The methods differ in what
+// Most callers should use Allow, or TryTake if a yes or a no is enough. The methods differ in what
 // they take:
 //
 //   - [Limiter.Allow] takes one token.
@@ -48,10 +50,11 @@
 // keys while they are used, and keeps their tokens. [NewTiered] makes a Limiter whose keys have
 // different limits.
 //
-// A [Bucket] has the methods above but TryTake, without the key and, except for Wait, without the
-// context. Its Allow, Peek and Level return no error. The other methods are about the table of a
-// Limiter. [Limiter.Snapshot] and [Limiter.Restore] keep its buckets across restarts.
-// [Limiter.Reset], [Limiter.Len] and [Limiter.Stats] are for operators.
+// A [Bucket] has the same methods except TryTake. They take no key, and only Wait takes a context.
+// Its Allow, Peek and Level return no error.
+//
+// Only a Limiter has a table of keys. [Limiter.Snapshot] and [Limiter.Restore] keep its buckets
+// across restarts. [Limiter.Reset], [Limiter.Len] and [Limiter.Stats] are for operators.
 //
 // # Where the rest is
 //
