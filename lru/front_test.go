@@ -18,8 +18,8 @@ func TestFrontFitsTheKeys(t *testing.T) {
 	}
 }
 
-// Recent finds what Remember has put into the front, and what has replaced it. After an eviction the
-// front keeps no memory of the key.
+// Recent finds what Remember has put into the front, and what has replaced it. After an eviction
+// the front keeps no memory of the key.
 func TestRecentIsAHint(t *testing.T) {
 	for _, key := range []string{"a", "198.51.100.195"} {
 		c := newCache[string](1, false)

@@ -7,11 +7,12 @@ type move[V any] struct {
 	middle int
 }
 
-func (m *move[V]) target(slot int) *smallMap[V] {
+// half returns the index in to of the map for a slot.
+func (m *move[V]) half(slot int) int {
 	if slot < m.middle {
-		return m.to[0]
+		return 0
 	}
-	return m.to[1]
+	return 1
 }
 
 // grow replaces a small map by one of twice the size. If it has mostBuckets and several slots,
@@ -24,23 +25,14 @@ func (t *table[K, V]) grow(s *span) {
 	middle := (s.from + s.to) / 2
 	low := &span{from: s.from, to: middle, buckets: s.buckets}
 	high := &span{from: middle, to: s.to, buckets: s.buckets}
-	m := &move[V]{
-		from:   t.slots[s.from].Load(),
-		to:     [2]*smallMap[V]{newSmallMap[V](low.buckets), newSmallMap[V](high.buckets)},
-		middle: middle,
-	}
-	low.keys = t.moveKeys(m)
-	high.keys = s.keys - low.keys
 	t.maps++
-	t.finish(m, low, high)
+	t.finish(t.begin(s, low, high), low, high)
 }
 
 // rebuild replaces a small map by one with the given number of root buckets.
 func (t *table[K, V]) rebuild(s *span, buckets int) {
-	to := newSmallMap[V](buckets)
-	m := &move[V]{from: t.slots[s.from].Load(), to: [2]*smallMap[V]{to, to}, middle: s.to}
-	t.moveKeys(m)
-	t.finish(m, &span{from: s.from, to: s.to, buckets: buckets, keys: s.keys})
+	next := &span{from: s.from, to: s.to, buckets: buckets}
+	t.finish(t.begin(s, next), next)
 }
 
 // rebuildNext replaces the small map whose turn it is.
@@ -50,34 +42,35 @@ func (t *table[K, V]) rebuildNext() {
 	t.rebuild(s, min(bucketsFor(s.keys), s.buckets))
 }
 
-// moveKeys moves the keys, and returns the number of keys for the slots below the middle. It
-// removes a key from the old map once the new map has it, with the same value. Until then the
-// key is looked up and replaced in the old map, and from then on in the new one.
-func (t *table[K, V]) moveKeys(m *move[V]) (low int) {
+// begin announces a move of the keys of s to one or two spans, which have none yet.
+func (t *table[K, V]) begin(s *span, spans ...*span) *move[V] {
+	m := &move[V]{from: t.slots[s.from].Load(), middle: spans[0].to}
+	for i, s := range spans {
+		m.to[i] = newSmallMap[V](s.buckets)
+	}
 	t.moving.Store(m)
+	return m
+}
+
+// finish moves the keys, and puts the new maps into the directory. It removes a key from the old
+// map once the new map has it, with the same value. Until then the key is looked up and replaced in
+// the old map, and from then on in the new one.
+func (t *table[K, V]) finish(m *move[V], spans ...*span) {
 	m.from.Range(func(hash uint64, v *V) bool {
-		slot := t.slot(hash)
-		if slot < m.middle {
-			low++
-		}
-		to := m.target(slot)
+		half := m.half(t.slot(hash))
 		for moved := false; !moved; {
-			to.Store(hash, v)
+			m.to[half].Store(hash, v)
 			m.from.Compute(hash, func(now *V, _ bool) (*V, bool) {
 				moved = now == v // if not, it was replaced meanwhile
 				v = now
 				return now, moved
 			})
 		}
+		spans[half].keys++
 		return true
 	})
-	return low
-}
-
-// finish puts the new maps into the directory.
-func (t *table[K, V]) finish(m *move[V], spans ...*span) {
-	for _, s := range spans {
-		t.assign(m.target(s.from), s)
+	for i, s := range spans {
+		t.assign(m.to[i], s)
 	}
 	t.moving.Store(nil)
 }

@@ -17,17 +17,19 @@ func TestHitsDoNotWaitForAMove(t *testing.T) {
 		}
 		tbl := &c.table
 		old := tbl.spans[0]
-		m := &move[item]{from: tbl.slots[0].Load(), middle: len(tbl.slots) / 2}
-		m.to = [2]*smallMap[item]{newSmallMap[item](mostBuckets), newSmallMap[item](mostBuckets)}
-		if !divide {
-			m.to[1] = m.to[0]
+		spans := []*span{{from: 0, to: old.to, buckets: mostBuckets}}
+		if divide {
+			spans[0].to = old.to / 2
+			spans = append(spans, &span{from: old.to / 2, to: old.to, buckets: mostBuckets})
+			tbl.maps++
 		}
-		tbl.moving.Store(m)
-		moved := 0
+		m, moved := tbl.begin(old, spans...), 0
 		m.from.Range(func(hash uint64, v *item) bool {
-			m.target(tbl.slot(hash)).Store(hash, v)
+			half := m.half(tbl.slot(hash))
+			m.to[half].Store(hash, v)
 			if moved%3 > 0 { // one in three is in both maps
 				m.from.Delete(hash)
+				spans[half].keys++
 			}
 			moved++
 			return moved < keys/2
@@ -50,15 +52,7 @@ func TestHitsDoNotWaitForAMove(t *testing.T) {
 		for k := range values {
 			values[k] = c.Load(k)
 		}
-		tbl.moveKeys(m) // the insert goes on
-		if divide {
-			low := &span{from: 0, to: m.middle, buckets: mostBuckets, keys: m.to[0].Size()}
-			high := &span{from: m.middle, to: old.to, buckets: mostBuckets, keys: m.to[1].Size()}
-			tbl.maps++
-			tbl.finish(m, low, high)
-		} else {
-			tbl.finish(m, &span{from: 0, to: old.to, buckets: mostBuckets, keys: keys})
-		}
+		tbl.finish(m, spans...) // the insert goes on
 		if err := c.verify(); err != nil {
 			t.Fatal(err)
 		}

@@ -191,7 +191,7 @@ func (t *table[K, V]) find(hash uint64) (*smallMap[V], *V) {
 			return m, v
 		}
 		if move := t.moving.Load(); move != nil && move.from == m {
-			to := move.target(slot)
+			to := move.to[move.half(slot)]
 			if v, ok := to.Load(hash); ok {
 				return to, v
 			}

@@ -138,8 +138,12 @@ func TestBucketChargesAsTheLimiterDoes(t *testing.T) {
 				t.Fatal(err1, err2)
 			}
 		}
-		if rng.IntN(50) == 0 {
-			now = now.Add(time.Duration(rng.IntN(60)) * time.Second)
+		if rng.IntN(50) == 0 { // some are late
+			now = now.Add(time.Duration(rng.IntN(90)-30) * time.Second)
+		}
+		ofOneN, _ := b.AllowN(0.1)
+		if want, _ := l.AllowN(t.Context(), "a", 0.1); ofOneN != want {
+			t.Fatalf("call %d: AllowN = %+v, want %+v", i, ofOneN, want)
 		}
 		ofOne := b.Level()
 		if want, _ := l.Level(t.Context(), "a"); ofOne != want {

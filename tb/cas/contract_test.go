@@ -132,45 +132,6 @@ func (b *buckets) Level(_ context.Context, key string) (tb.Level, error) {
 	return b.bucket(key).Level(), nil
 }
 
-// The readings move the bucket to a new base many times.
-func TestBucketMovesAsTheLimiterDoes(t *testing.T) {
-	var now time.Time
-	clock := tb.WithClock(func() time.Time { return now })
-	limit := tb.Limit{Capacity: 10, Tokens: 1, Per: 100} // a delta lasts half a minute
-	b, err := cas.NewBucket(limit, clock)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := cas.New[string](limit, clock)
-	if err != nil {
-		t.Fatal(err)
-	}
-	undo := func() {}
-	for i := range 10_000 {
-		undo() // in some turns after a move
-		undo = func() {}
-		if i%4 == 0 {
-			ofBucket, _ := b.Charge(0.5)
-			ofKey, _ := l.Charge("a", 0.5)
-			got, _ := ofBucket.Take(now)
-			want, _ := ofKey.Take(now)
-			if got != want {
-				t.Fatalf("charge %d at %v: %+v, want %+v", i, now, got, want)
-			}
-			undo = func() { ofBucket.Cancel(); ofKey.Cancel() }
-		}
-		got, _ := b.AllowN(float64(1 + i%10))
-		want, _ := l.AllowN(t.Context(), "a", float64(1+i%10))
-		if got != want {
-			t.Fatalf("call %d at %v: %+v, want %+v", i, now, got, want)
-		}
-		now = now.Add(time.Duration(i%13) * 7 * time.Second)
-		if i%3 == 0 {
-			now = now.Add(-time.Minute)
-		}
-	}
-}
-
 func TestChargeOfNaNTakesNothing(t *testing.T) {
 	l, err := cas.New[float64](tb.Limit{Capacity: 1, Tokens: 1, Per: 1})
 	if err != nil {

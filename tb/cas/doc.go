@@ -27,34 +27,13 @@
 //
 // A limiter's layout fixes the width of the deficit: enough bits for twice the capacity less one
 // unit. The delta has the other bits, at least 32. It spans at least four times the time to fill
-// a bucket, and 250 times or more for capacities up to 100 million.
-//
-// # When the delta runs out
-//
-// The next grant then seals the word and replaces the cell with a successor at a later base. The
-// successor is already charged with the cost, so the replacement is the grant. This is a move. Of
-// the calls on a key in the table, only a move and a Reset take a lock, the lock of one hash bucket
-// of the map, for a few instructions. They allocate, and so does Reserve. A move waits neither for
-// an insert nor for the table to grow. A call may set the seal and still be refused, if other calls
+// a bucket, and 250 times or more for capacities up to 100 million. If it runs out, the next grant
+// seals the word, which then never changes, except to evicted, and replaces the cell by a successor
+// at a later base, which is already charged with the cost. So does a call after a change of the
+// limit or the tier, and each change of a held bucket but Cancel. This is a move: it allocates, and
+// takes the lock of one hash bucket of the map for a few instructions. It waits neither for an
+// insert nor for the table to grow. A call may set the seal and still be refused, if other calls
 // are granted before it.
-//
-// A sealed word never changes, except to evicted. A caller that meets a sealed word does not
-// wait for the goroutine that sealed it. A refusal is decided from the sealed word. A caller that
-// would be granted installs a successor itself; if another caller was first, the call starts over.
-// If the word is evicted, the caller inserts the key again.
-//
-// # When the limit changes
-//
-// The change ends an era, and touches no cell. A cell belongs to one era of one tier, which its
-// owner names, and the fast path decides on no cell of another. The slow path computes what the
-// bucket has in the new era. The next grant moves it. A key that has changed its tier is treated as
-// one of an ended era.
-//
-// # When a bucket is held
-//
-// Its cell has no layout, so that no fast path decides on it, and a hold costs a hit nothing. It
-// has the instant at which the hold ends, and the debt behind it in millionths of a token. Neither
-// depends on a limit. Each change but Cancel replaces the cell.
 //
 // # Memory and eviction
 //
@@ -62,12 +41,10 @@
 // changed, in a tier, or while it is held. The limiter keeps a copy of the key and does not bound
 // its length.
 //
-// The order of eviction ranks buckets by the stamps that it last read. The stamp of a bucket that
-// was used since is stale, and an insert into a full table corrects it when it comes first. The
-// insert stops once it has found a full bucket and made at least 16 corrections, and in any case
-// after 1,024. So if more than 1,024 stamps are stale, ForgiveLeast may forgive a debt while
-// another bucket is full, or a debt that is not the least. The same can happen after a call that
-// lowers a stamp, because the one that was read before is too high: a Cancel, a Reset, most of all
-// of a long hold, a Settle that gives tokens back, a faster tier or limit. RefuseNew may refuse a
-// new key for the same reasons.
+// The order of eviction ranks buckets by the stamps that it last read. An insert into a full table
+// corrects the stale stamps that come first, until it has found a full bucket and made at least 16
+// corrections, and in any case after 1,024. If more stamps are stale, ForgiveLeast may forgive a
+// debt while another bucket is full, or a debt that is not the least, and RefuseNew may refuse a
+// new key. The same can happen after a call that lowers a stamp: a Cancel, a Reset, most of all of
+// a long hold, a Settle that gives tokens back, a faster tier or limit. DESIGN.md has the reasons.
 package cas

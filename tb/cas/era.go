@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -90,8 +91,13 @@ func (m *layout) since(i int, tokens int64, t uint64) (int64, uint64) {
 	return min(tokens+all.gain, all.most), max(t, m.begin)
 }
 
-// eraOf returns the index of the era of c, which has ended, or -1 if it is forgotten.
-func (m *layout) eraOf(c *cell) int {
+// eraOf returns the index of the era of c, which has ended, or -1 if it is forgotten. The era of a
+// hold is the one in which it has ended.
+func (m *layout) eraOf(c *cell, word uint64) int {
+	if c.isHeld() {
+		until, _ := c.heldUntil(word)
+		return sort.Search(len(m.eras), func(i int) bool { return m.eras[i].begin >= until }) - 1
+	}
 	first := m.eras[0].owner >> tierBits
 	return int(max(int64(c.owner()>>tierBits-first), -1))
 }
@@ -103,7 +109,7 @@ func (m *layout) balanceSince(c *cell, word uint64) balance {
 	}
 	if c.isHeld() {
 		if until, micros := c.heldUntil(word); until > m.begin {
-			return m.afterHold(until, micros)
+			return m.balanceWith(-micros, m.supply.at(until))
 		}
 	}
 	tokens, since := m.tokensSince(c, word)
@@ -114,13 +120,7 @@ func (m *layout) balanceSince(c *cell, word uint64) balance {
 // millionths and negative in debt, or of a hold that has ended before m. since is the instant at
 // which it has them: the beginning of m, unless its own time is later.
 func (m *layout) tokensSince(c *cell, word uint64) (micros int64, since uint64) {
-	var i int
-	if c.isHeld() {
-		until, _ := c.heldUntil(word)
-		i = m.eraAt(until)
-	} else {
-		i = m.eraOf(c)
-	}
+	i := m.eraOf(c, word)
 	if i < 0 { // when the era was forgotten, its buckets were full, and so were full ones of eras[0]
 		first := m.eras[0]
 		return m.since(0, first.full(), first.until)
@@ -154,13 +154,6 @@ func (m *layout) carried(n *layout, t uint64) uint64 {
 	fraction.Mul(fraction, new(big.Int).SetUint64(n.scale)).Mul(fraction, newPer)
 	per.Mul(per, new(big.Int).SetUint64(m.scale)).Mul(per, rate)
 	return fraction.Quo(fraction, per).Uint64()
-}
-
-// inherit returns the balance that a bucket with balance b has in m, if m takes its place from old
-// at instant t. The bucket keeps its tokens, but not more than its new capacity, and its debt.
-func (m *layout) inherit(old *layout, b balance, t uint64) balance {
-	tokens, since := old.tokensAt(b, max(t, old.begin)) // what it has in old, it has since then
-	return m.balanceWith(tokens, m.supply.at(max(since, m.begin)))
 }
 
 // tokensAt returns the tokens of a bucket at instant t, in millionths and negative in debt. since

@@ -1,7 +1,5 @@
 package cas
 
-import "sort"
-
 // A held bucket has a cell without a layout: no fast path takes it for its own, so a hold costs a
 // hit nothing. The cell has the instant at which the hold ends, and the debt behind it in
 // millionths of a token. Neither depends on a limit, so changes of the limit need no care, and eras
@@ -30,17 +28,6 @@ func (m *layout) heldCell(b balance) content {
 		word |= m.micros(min(debt, deepestDebt*m.scale)) << 1
 	}
 	return content{heldBit | m.owner&(1<<tierBits-1), b.until >> 1, word}
-}
-
-// afterHold returns the balance in m at the end of a hold, which is after m.begin.
-func (m *layout) afterHold(until uint64, micros int64) balance {
-	return m.balanceWith(-micros, m.supply.at(until))
-}
-
-// eraAt returns the index of the era in which an instant before m.begin was, or -1 if it is
-// forgotten.
-func (m *layout) eraAt(t uint64) int {
-	return sort.Search(len(m.eras), func(i int) bool { return m.eras[i].begin >= t }) - 1
 }
 
 // heldTo returns b, held until an instant. If the own time of b is a later reading, the hold ends

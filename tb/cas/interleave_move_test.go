@@ -2,48 +2,12 @@ package cas
 
 import (
 	"context"
-	"strconv"
 	"testing"
 	"time"
 	"unsafe"
 
-	"github.com/seed-181794aa/ratelimit/proof/lockstep"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
-
-func TestCallerCompletesAStalledMove(t *testing.T) {
-	for _, late := range []time.Duration{0, 5 * time.Second, 100 * time.Hour} {
-		f := newFixture(t)
-		reference := f.reference()
-		f.granted("a", 7)
-		reference.AllowN(context.Background(), "a", 7)
-		for range 8 {
-			f.now += f.deltaSpan()
-			c := f.seal("a")
-			if d, ok := f.take(c, 1); ok {
-				t.Fatalf("take on a sealed cell: %+v, want no decision", d)
-			}
-			for _, peek := range []bool{true, false} {
-				var got, want tb.Decision
-				f.now -= late
-				if peek {
-					got, _ = f.Peek(context.Background(), "a")
-					want, _ = reference.Peek(context.Background(), "a")
-				} else {
-					got = f.allow("a", 3)
-					want, _ = reference.AllowN(context.Background(), "a", 3)
-				}
-				f.now += late
-				if got != want {
-					t.Fatalf("late by %v: got %+v, want %+v", late, got, want)
-				}
-			}
-			if f.cell("a") == c {
-				t.Fatal("the move was not completed")
-			}
-		}
-	}
-}
 
 func TestBucketThatMovesDecidesAsTheReference(t *testing.T) {
 	f := newFixture(t)
@@ -66,42 +30,6 @@ func TestBucketThatMovesDecidesAsTheReference(t *testing.T) {
 	}
 	if moves < 100 {
 		t.Errorf("%d moves, want at least 100", moves)
-	}
-}
-
-func TestOnlyOneOfTwoMoversSucceeds(t *testing.T) {
-	f := newFixture(t)
-	f.granted("a", 10)
-	f.now = f.deltaSpan()
-	c := f.seal("a")
-	p := f.placeOf("a")
-	x := content{base: blockOf(f.layout().supply.at(f.clock.read())), word: f.layout().scale}
-
-	successor := p.replace(c, x)
-	if successor == nil || f.cell("a") != successor {
-		t.Fatal("the first mover did not replace the cell")
-	}
-	f.granted("a", 9)
-	if p.replace(c, x) != nil || f.cell("a") != successor {
-		t.Fatal("the second mover replaced the successor, which lost a grant")
-	}
-	f.refused("a", 1)
-	if d, ok := f.take(c, 1); ok {
-		t.Errorf("take on the old cell: %+v, want no decision", d)
-	}
-}
-
-func TestMoveSealsTheOldCell(t *testing.T) {
-	f := newFixture(t)
-	f.granted("a", 10)
-	c := f.cell("a")
-	f.now = f.deltaSpan()
-	if d, ok := f.take(c, 1); ok {
-		t.Errorf("take past the delta: %+v, want no decision", d)
-	}
-	f.granted("a", 1)
-	if f.cell("a") == c || !isSealed(c.word.Load()) {
-		t.Errorf("word %x, want a sealed cell and a successor", c.word.Load())
 	}
 }
 
@@ -174,25 +102,6 @@ func TestMoveKeepsNoMemoryOfTheCaller(t *testing.T) {
 	if n := f.Len(); n != 1 {
 		t.Errorf("%d keys, want 1", n)
 	}
-}
-
-// Two callers are granted at the same time. The delta can hold one grant, and not the other.
-func TestGrantAndSealAtTheSameTime(t *testing.T) {
-	f := newFixture(t)
-	end := time.Unix(0, 0).Add(f.deltaSpan() - 3*time.Second)
-	const rounds = 20_000
-	keys := make([]string, rounds)
-	for i := range keys {
-		keys[i] = strconv.Itoa(i)
-		_, _ = f.AllowAt(time.Unix(0, 0), keys[i], 1)
-	}
-	lockstep.Run(rounds, func(i, round int) {
-		_, _ = f.AllowAt(end.Add(time.Duration(2*i-1)*time.Millisecond), keys[round], 3)
-	}, func(round int) {
-		if d, _ := f.AllowAt(end, keys[round], 5); d.Allowed || d.Remaining != 4 {
-			t.Errorf("round %d: %+v, want refused with 4 tokens left: a grant was lost", round, d)
-		}
-	})
 }
 
 func TestRefusalPastTheDeltaWritesNothing(t *testing.T) {

@@ -64,25 +64,14 @@ func (s *limits) ofTier(c *cell) *layout {
 	return s.of(c).Load()
 }
 
-// owner returns the layout of a cell, or nil if it is forgotten.
-func (s *limits) owner(c *cell) *layout {
-	m := s.of(c).Load()
-	if m.owns(c) {
-		return m
-	}
-	if i := m.eraOf(c); i >= 0 {
-		return m.eras[i]
-	}
-	return nil
-}
-
 // view returns the balance that the bucket of a cell has in m. The cell's own layout must not be
-// later than m. A cell of another tier gets what its own tier has supplied by t.
+// later than m. A bucket of another tier has what its own tier has supplied by t: it keeps its
+// tokens, but not more than its new capacity, and its debt.
 func (s *limits) view(m *layout, c *cell, word, t uint64) balance {
 	if c.isHeld() {
 		until, micros := c.heldUntil(word)
 		if until > max(t, m.begin) {
-			b := m.afterHold(until, micros)
+			b := m.balanceWith(-micros, m.supply.at(until))
 			b.until = until
 			return b
 		}
@@ -92,7 +81,8 @@ func (s *limits) view(m *layout, c *cell, word, t uint64) balance {
 		return m.balanceSince(c, word)
 	}
 	own := s.of(c).Load()
-	return m.inherit(own, own.balanceSince(c, word), t)
+	tokens, since := own.tokensAt(own.balanceSince(c, word), max(t, own.begin))
+	return m.balanceWith(tokens, m.supply.at(max(since, m.begin))) // it has had the supply of own
 }
 
 // setLimit makes l the limit of a tier, or of all keys, at the reading that now returns. It calls

@@ -200,7 +200,7 @@ func TestBucketOfAForgottenEraIsRefilled(t *testing.T) {
 		f.now += time.Hour
 		change()
 	}
-	if m := f.layout(); m.eraOf(f.cell("a")) >= 0 {
+	if m := f.layout(); m.eraOf(f.cell("a"), 0) >= 0 {
 		t.Fatal("the era is remembered")
 	}
 	limit.Capacity = 1000

@@ -52,9 +52,13 @@ func (s *limits) giveBack(r receipt, tokens float64) {
 		r.cell.word.CompareAndSwap(r.after, r.before)
 		return
 	}
-	m := s.owner(r.cell)
-	if m == nil {
-		return
+	m := s.of(r.cell).Load()
+	if !m.owns(r.cell) {
+		i := m.eraOf(r.cell, r.after)
+		if i < 0 {
+			return
+		}
+		m = m.eras[i]
 	}
 	then, deficitThen := m.unpack(r.after)
 	if deficitThen > m.capacity {

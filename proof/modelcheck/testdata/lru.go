@@ -92,7 +92,11 @@ func (t *table[K, V]) stored(yield func(stored[V]) bool) {
 		maps = append(maps, t.slots[i].Load())
 	}
 	if move := t.moving.Load(); move != nil {
-		maps = append(maps, move.to[:]...)
+		for _, m := range move.to {
+			if m != nil {
+				maps = append(maps, m)
+			}
+		}
 	}
 	goesOn := true
 	for i, m := range maps {
