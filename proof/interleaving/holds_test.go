@@ -5,13 +5,13 @@ import "github.com/seed-181794aa/ratelimit/tb"
 // onHolds has scenarios in which keys are held, and charges keep tokens.
 var onHolds = []scenario{
 	{
-		name: "a hold", maxKeys: 4, small: true,
+		name: "a hold", maxKeys: 4,
 		before: []call{{take, "a", 0, 9}},
 		first:  []call{{hold, "a", 1, 5}, {peek, "a", 2, 0}, {take, "a", 7, 1}},
 		second: []call{{take, "a", 1, 2}, {take, "a", 3, 1}},
 	},
 	{
-		name: "two holds", maxKeys: 4, small: true,
+		name: "two holds", maxKeys: 4,
 		before: []call{{take, "a", 0, 1}},
 		first:  []call{{hold, "a", 0, 3}, {take, "a", 4, 1}},
 		second: []call{{hold, "a", 1, 5}, {take, "a", 4, 1}},

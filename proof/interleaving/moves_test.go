@@ -55,7 +55,7 @@ var onTheMove = []scenario{
 		second: []call{{take, "c", 100, 1}, {take, "c", 101, 4}, {peek, "c", 101, 0}},
 	},
 	{
-		name: "reset of a successor", maxKeys: 2, small: true, undone: true,
+		name: "reset of a successor", maxKeys: 2, undone: true,
 		before: []call{{take, "b", 0, 9}, {take, "a", 0, 9}, {take, "a", exhausted, 4}},
 		first:  []call{{reset, "a", 0, 0}, {take, "a", exhausted, 5}},
 		second: []call{{take, "c", exhausted, 10}, {take, "a", exhausted, 3}},
