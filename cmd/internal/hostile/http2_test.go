@@ -127,19 +127,17 @@ func TestEarlyAnswerLeavesOtherStreamsAlone(t *testing.T) {
 		io.WriteString(conn, "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
 	}), "--policy=off", "--h2c")
 	connections := map[string]bool{}
-	transport := &http.Transport{Protocols: new(http.Protocols)}
-	transport.Protocols.SetUnencryptedHTTP2(true)
-	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+	client := overHTTP2(t)
+	client.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
 		if err == nil {
 			connections[conn.LocalAddr().String()] = true
 		}
 		return conn, err
 	}
-	defer transport.CloseIdleConnections()
 	for range 5 {
 		body, w := io.Pipe()
-		r, err := (&http.Client{Transport: transport}).Post("http://"+p.proxy, "text/plain", body)
+		r, err := client.Post("http://"+p.proxy, "text/plain", body)
 		if err != nil {
 			t.Fatal(err)
 		}

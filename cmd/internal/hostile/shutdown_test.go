@@ -69,11 +69,8 @@ func (c *clients) use(conn net.Conn) error {
 }
 
 // runHTTP2 sends requests over HTTP/2 until the proxy takes no more connections.
-func (c *clients) runHTTP2() {
-	transport := &http.Transport{Protocols: new(http.Protocols)}
-	transport.Protocols.SetUnencryptedHTTP2(true)
-	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport}
+func (c *clients) runHTTP2(client *http.Client) {
+	defer client.CloseIdleConnections()
 	for {
 		r, err := client.Get("http://" + c.address)
 		if errors.Is(err, syscall.ECONNREFUSED) {
@@ -106,7 +103,8 @@ func TestShutdownLosesNothing(t *testing.T) {
 		c := &clients{address: p.proxy}
 		for n := range 50 {
 			if n%5 == 0 {
-				c.group.Go(c.runHTTP2)
+				client := overHTTP2(t)
+				c.group.Go(func() { c.runHTTP2(client) })
 				continue
 			}
 			c.group.Go(c.run)
