@@ -15,27 +15,33 @@ import (
 // that will be full last first.
 func (l *Limiter[K]) Snapshot() iter.Seq2[K, tb.State] {
 	return func(yield func(K, tb.State) bool) {
-		now, t := l.clock()
 		l.mu.Lock()
 		all := slices.Clone(l.order)
 		slices.SortFunc(all, func(a, b *bucket[K]) int { return cmp.Compare(b.full, a.full) })
-		states := make([]tb.State, len(all))
-		for i, b := range all {
-			m := l.limitOf(b, 0)
-			s := b.in(m, now)
-			tokens := max(m.level(&s, now, 0).Tokens, -deepestDebt)
-			states[i] = tb.State{Tokens: tokens, Tier: m.tier, At: t.Round(0)}
-			if s.until > 0 {
-				states[i].Held = t.Round(0).Add(time.Duration(min(s.until-now, math.MaxInt64)))
-			}
-		}
 		l.mu.Unlock()
-		for i, b := range all {
-			if !yield(b.key, states[i]) {
+		for _, b := range all {
+			if s, ok := l.stored(b.key); ok && !yield(b.key, s) {
 				return
 			}
 		}
 	}
+}
+
+// stored returns the state of a key that is in the table, at a reading of its own.
+func (l *Limiter[K]) stored(key K) (stored tb.State, ok bool) {
+	now, t := l.clock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b, m, s := l.find(now, key, 0)
+	if b == nil {
+		return stored, false
+	}
+	tokens := max(m.level(&s, now, 0).Tokens, -deepestDebt)
+	stored = tb.State{Tokens: tokens, Tier: m.tier, At: t.Round(0)}
+	if s.until > 0 {
+		stored.Held = stored.At.Add(time.Duration(min(s.until-now, math.MaxInt64)))
+	}
+	return stored, true
 }
 
 // Restore gives buckets the states that Snapshot has yielded. It returns an error, and changes
