@@ -43,10 +43,8 @@ func TestPolls(t *testing.T) {
 	in := func(name string) string { return filepath.Join(dir, name) }
 	write := func(text string) {
 		t.Helper()
-		version, err := os.MkdirTemp(dir, "")
-		if err == nil {
-			err = os.WriteFile(filepath.Join(version, "file"), []byte(text), 0o600)
-		}
+		version := t.TempDir()
+		err := os.WriteFile(filepath.Join(version, "file"), []byte(text), 0o600)
 		if err == nil {
 			err = os.Symlink(version, in("next"))
 		}
