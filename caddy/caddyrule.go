@@ -86,8 +86,10 @@ func (p *ruleParser) lines() lines {
 	return all
 }
 
-// method matches the name of a method, and no matcher.
-var method, anyText = regexp.MustCompile(`^[A-Za-z-]+$`), regexp.MustCompile("")
+var (
+	anyText = regexp.MustCompile("")
+	method  = regexp.MustCompile(`^[A-Za-z-]+$`) // its name, and no matcher
+)
 
 // selectorLines are the options of a selector.
 func selectorLines(d *caddyfile.Dispenser, s *policy.Selector) lines {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 )
 
 // check returns the fields of a policy that have no meaning for a gRPC call, or pick exempt methods
@@ -17,50 +18,47 @@ func check(p *httplimit.Policy, exempt []string) error {
 	if p == nil { // an error of httplimit
 		return nil
 	}
-	var errs problems
-	errs.checkExceptions("policy", p.Except)
+	var errs policy.Problems
+	checkExceptions(p.Except, "policy: except", &errs)
 	for i := range p.Sets {
-		s := &p.Sets[i]
-		path := fmt.Sprintf("set %q: selector", s.Name)
-		errs.checkSelector(path, &s.Selector)
-		exact, prefix := s.Selector.PathExact, strings.TrimSuffix(s.Selector.PathPrefix, "/")
-		switch isExempt := slices.Contains(exempt, exact); {
-		case isExempt && s.Selector.PathPrefix == "":
-			errs.add("%s.pathExact is an exempt method (got %q)", path, exact)
-		case (isExempt || exact == "") && slices.Contains(exempt, prefix):
-			errs.add("%s.pathPrefix is an exempt method (got %q)", path, s.Selector.PathPrefix)
+		s := &p.Sets[i].Selector
+		path := policy.Path(fmt.Sprintf("set %q: selector", p.Sets[i].Name))
+		checkSelector(s, path, &errs)
+		prefix := strings.TrimSuffix(s.PathPrefix, "/")
+		switch isExempt := slices.Contains(exempt, s.PathExact); {
+		case isExempt && s.PathPrefix == "":
+			errs.Add(path.Field("pathExact"), "is an exempt method (got %q)", s.PathExact)
+		case (isExempt || s.PathExact == "") && slices.Contains(exempt, prefix):
+			errs.Add(path.Field("pathPrefix"), "is an exempt method (got %q)", s.PathPrefix)
 		}
-		for r := range s.All() {
+		for r := range p.Sets[i].All() {
+			path := policy.Path(fmt.Sprintf("rule %q: ", r.Name))
 			if method := r.Match[MethodKey]; slices.Contains(exempt, method) {
-				errs.add("rule %q: match has an exempt method (got %q)", r.Name, method)
+				errs.Add(path+"match", "has an exempt method (got %q)", method)
 			}
-			errs.checkExceptions(fmt.Sprintf("rule %q", r.Name), r.Except)
+			checkExceptions(r.Except, path+"except", &errs)
 			for _, source := range foreignSources(r) {
-				errs.add("rule %q: %s has no meaning for a gRPC call", r.Name, source)
+				errs.Add(path+policy.Path(source), "has no meaning for a gRPC call")
 			}
 		}
 	}
 	return errors.Join(errs...)
 }
 
-type problems []error
-
-func (p *problems) add(format string, args ...any) { *p = append(*p, fmt.Errorf(format, args...)) }
-
-func (p *problems) checkExceptions(of string, all []httplimit.Exception) {
+func checkExceptions(all []httplimit.Exception, path policy.Path, errs *policy.Problems) {
 	for i := range all {
-		p.checkSelector(fmt.Sprintf("%s: except[%d]", of, i), &all[i].Selector)
+		checkSelector(&all[i].Selector, path.Index(i), errs)
 	}
 }
 
-func (p *problems) checkSelector(path string, s *httplimit.Selector) {
+func checkSelector(s *httplimit.Selector, path policy.Path, errs *policy.Problems) {
 	if len(s.Hosts) > 0 {
-		p.add("%s.hosts has no meaning for a gRPC call", path)
+		errs.Add(path.Field("hosts"), "has no meaning for a gRPC call")
 	}
 	isPost := func(m string) bool { return strings.EqualFold(m, http.MethodPost) }
 	if len(s.Methods) > 0 && !slices.ContainsFunc(s.Methods, isPost) {
-		p.add("%s.methods must have POST, because every gRPC call is one: pathExact and pathPrefix"+
-			" select gRPC methods", path)
+		errs.Add(path.Field("methods"), "must have POST, because every gRPC call is one: "+
+			"pathExact and pathPrefix select gRPC methods")
 	}
 }
 

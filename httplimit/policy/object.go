@@ -113,7 +113,8 @@ func (o *object) object(name string, f func(*object)) {
 	}
 }
 
-// entries are all fields of an object, by name. f takes each of them, which is unread before.
+// entries are all fields of an object, by name. f takes each of them. One that f cannot read stays
+// unread, which is a value without a second error.
 func entries[T any](o *object, m *map[string]T, unread T, f func(name string, v *T)) {
 	if o.writes {
 		for _, name := range slices.Sorted(maps.Keys(*m)) {
@@ -132,7 +133,7 @@ func entries[T any](o *object, m *map[string]T, unread T, f func(name string, v 
 	}
 }
 
-// list is an array of objects. f takes the fields of each, which is unread before.
+// list is an array of objects. f takes the fields of each, which is unread before: see entries.
 func list[T any](o *object, name string, all *[]T, unread T, f func(*object, *T)) {
 	if o.writes {
 		objects := []*object{}
