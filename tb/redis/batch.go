@@ -192,7 +192,6 @@ func (q *queue) fill(most int) (items int) {
 			if items >= most || items > 0 && c.parts[0].layout != q.batched[0].parts[0].layout {
 				break
 			}
-			c.stage = batched
 			for i := range c.parts {
 				items += len(c.parts[i].items)
 			}

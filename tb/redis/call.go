@@ -39,8 +39,7 @@ type part struct {
 type stage int
 
 const (
-	waiting stage = iota // in its queue
-	batched              // in a batch
+	waiting stage = iota // in its queue or batch
 	decided              // by a batch
 	left                 // returns without the decision of a batch
 )
@@ -104,8 +103,7 @@ func (l *shared) exec(ctx context.Context, c *call) error {
 	}
 	defer n.breaker.leave(opened)
 	c.node, c.stage = n, waiting
-	began := l.local()
-	timeout := began + l.timeout.Microseconds()
+	timeout := l.local() + l.timeout.Microseconds()
 	c.deadline = timeout
 	if end, ok := ctx.Deadline(); ok {
 		c.deadline = min(c.deadline, l.local()+time.Until(end).Microseconds())
@@ -119,6 +117,11 @@ func (l *shared) exec(ctx context.Context, c *call) error {
 		<-c.decided
 		return c.err
 	}
+	return l.await(ctx, c, timeout)
+}
+
+// await returns when c is decided, or when ctx or the timeout ends, which is a local time.
+func (l *shared) await(ctx context.Context, c *call, timeout int64) error {
 	c.timer.Reset(l.timeout)
 	defer c.timer.Stop()
 	select {
@@ -133,7 +136,7 @@ func (l *shared) exec(ctx context.Context, c *call) error {
 			time.Sleep(grace)
 		}
 		if l.pending.leave(c) {
-			l.observe(n, began, timedOut())
+			l.observe(c.node, timeout-l.timeout.Microseconds(), timedOut())
 			return timedOut()
 		}
 	}

@@ -23,6 +23,21 @@ type unconnected struct{ rueidis.Client }
 // Mode implements rueidis.Client.
 func (unconnected) Mode() rueidis.ClientMode { return rueidis.ClientModeStandalone }
 
+// A call whose timer is late, because the process did not run, has some time left for its reply.
+func TestLateTimerLeavesTimeForAReply(t *testing.T) {
+	l := newLimiter(t, unconnected{}, slow, WithTimeout(time.Millisecond))
+	for late, want := range map[time.Duration]time.Duration{0: 0, time.Hour: grace} {
+		c := callPool.Get().(*call)
+		c.node, c.stage = &l.nodes[0], waiting
+		start := time.Now()
+		err := l.await(t.Context(), c, l.local()+(l.timeout-late).Microseconds())
+		if d := time.Since(start); d < l.timeout+want {
+			t.Errorf("late by %v: the call returns after %v", late, d)
+		}
+		wantCause(t, err, CauseTimeout)
+	}
+}
+
 // meet makes the next call of l one of several callers.
 func (l *Limiter) meet() {
 	l.pending.mu.Lock()
@@ -41,8 +56,8 @@ func (c *watched) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisRe
 	return c.Client.Do(ctx, cmd)
 }
 
-// await waits until no command is under way.
-func (l *Limiter) await() {
+// idle waits until no command is under way.
+func (l *Limiter) idle() {
 	for running := 1; running > 0; runtime.Gosched() {
 		l.pending.mu.Lock()
 		running = l.pending.flushes
@@ -75,7 +90,7 @@ func TestOnlyALoneCallOutlivesItsContext(t *testing.T) {
 			if err != nil || alone != (o.Failure == nil) {
 				t.Errorf("%s: %+v, %v, want a reply: %t", what, o, err, alone)
 			}
-			l.await()
+			l.idle()
 			sent = func(context.Context) {}
 		}
 		call("the first call", 2*patient, true)
