@@ -56,22 +56,12 @@ func TestLeastRights(t *testing.T) {
 			continue
 		}
 		t.Run("without "+right, func(t *testing.T) {
-			l := newLimiter(t, login(t, redistest.Start(t), " -"+right[1:], true), slow)
-			o, err := l.Decide(t.Context(), "a", 1)
-			if o.Failure != nil {
-				err = o.Failure
-			} else if err == nil {
-				err = l.SetLimit(perSecond(5, 1))
-			}
-			if err == nil {
-				o, err = l.Decide(t.Context(), "a", 1)
-			}
-			if o.Failure != nil {
-				err = o.Failure
-			} else if err == nil {
-				err = l.Reset(t.Context(), "a")
-			}
-			wantCause(t, err, CauseForbidden)
+			c := login(t, redistest.Start(t), " -"+right[1:], true)
+			l := newLimiter(t, c, slow, WithPolicy(Fail))
+			_, first := l.Allow(t.Context(), "a")
+			_ = l.SetLimit(perSecond(5, 1))
+			_, second := l.Allow(t.Context(), "a")
+			wantCause(t, errors.Join(first, second, l.Reset(t.Context(), "a")), CauseForbidden)
 		})
 	}
 }

@@ -237,19 +237,14 @@ func TestDenialEndsWithACallOfAnotherTier(t *testing.T) {
 
 // A reply that is processed late does not replace what a later command of another tier has shown.
 func TestLateReplyOfAnotherTierIsNotRemembered(t *testing.T) {
-	l := newLimiter(t, dial(t, redistest.Start(t)), slow, WithMaxDenial(patient))
+	l := newLimiter(t, unconnected{}, slow, WithMaxDenial(patient))
 	fast, err := l.Tier(perSecond(10, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	local := l.local()
-	for _, tt := range []struct {
-		l   *Limiter
-		now uint64
-	}{{fast, noon + 2000}, {l, noon + 1000}} {
-		m := tt.l.layout.Load()
-		w := newSight(tt.l, newState(tt.now, m.capacity, tt.now), local, local, 0)
-		l.remember("a", w, m.scale)
+	for i, of := range []*Limiter{fast, l} {
+		m, now := of.layout.Load(), noon+2000-uint64(1000*i)
+		l.remember("a", newSight(of, newState(now, m.capacity, now), l.local(), l.local(), 0), m.scale)
 	}
 	if _, ok := l.isDenied("a", l.layout.Load().scale); ok {
 		t.Error("the bucket of the first command counts after the second one")
