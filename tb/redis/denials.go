@@ -94,11 +94,13 @@ func (l *shared) remember(key string, w sight, cost uint64) {
 	if s := w.state; cost > 0 && !m.pay(&s, cost) {
 		end = w.sent + min(l.denial, m.retry(&s, cost)).Microseconds()
 	}
-	if old, _ := d.seen.Load(key); old == nil && end <= w.received {
-		return
-	}
-	if d.seen.Size() >= maxDenials { // all of them end soon
-		d.seen.Clear()
+	if old, _ := d.seen.Load(key); old == nil {
+		if end <= w.received {
+			return
+		}
+		if d.seen.Size() >= maxDenials { // all of them end soon
+			d.seen.Clear()
+		}
 	}
 	d.seen.Compute(strings.Clone(key), func(old *denial, _ bool) (_ *denial, ended bool) {
 		until := end
