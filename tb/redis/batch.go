@@ -103,9 +103,9 @@ func (l *shared) shares() bool { return !l.alone && !l.isCluster() }
 // flush sends batches as long as calls wait.
 func (l *shared) flush() {
 	b := batchPool.Get().(*batch)
-	// Callers that are about to run may share the batch: with 16 callers on as many keys, 0.23 commands
-	// a call instead of 0.52. In sendAll, callers come again: with 64 on a key, 0.022 instead of 0.034
-	// (BenchmarkAllow in benchmarks/compare/redis).
+	// Callers that are about to run may share the batch: with 16 callers on as many keys, there are
+	// 0.23 commands a call and not 0.52. In sendAll callers come again: with 64 on a key, 0.022 and
+	// not 0.034 (BenchmarkAllow in benchmarks/compare/redis).
 	runtime.Gosched()
 	l.sendAll(b, l.fill(b))
 }

@@ -130,8 +130,8 @@ func (ls *leases) take(
 
 // renew takes units and a new claim by one command, until the timeout or the deadline of ctx. The
 // caller has taken the place of x. The command takes tokens for others too, so a caller that leaves
-// returns with the reply. If the key was reset meanwhile, the new claim is dropped: it may be of the
-// bucket before. After an error, a lease grows anew.
+// returns with the reply. If the key was reset or held meanwhile, the new claim is dropped: it may
+// be of the bucket before. After an error, a lease grows anew.
 func (ls *leases) renew(
 	ctx context.Context, m *layout, x *lease, units uint64, r *result,
 ) error {

@@ -314,8 +314,8 @@ func renewing(ctx context.Context, l *Limiter) <-chan outcome {
 	return c.send(ctx, 1)
 }
 
-// A caller that hangs up does not cost the tokens that its command takes for later calls. It returns
-// with the reply.
+// A caller that hangs up does not cost the tokens that its command takes for later calls. It
+// returns with the reply.
 func TestLeaseStaysWhenItsCallerLeaves(t *testing.T) {
 	l, operator := newSpent(t)
 	resume := pause(t, operator)
@@ -367,8 +367,8 @@ func TestCloseGivesBackALeaseThatIsUnderWay(t *testing.T) {
 	}
 }
 
-// A lease that was taken from the bucket before a reset would add to the bucket after it, and before
-// a hold it would be spent during the hold.
+// A lease that was taken from the bucket before a reset would add to the bucket after it, and
+// before a hold it would be spent during the hold.
 func TestResetAndHoldDropALeaseThatIsUnderWay(t *testing.T) {
 	for _, end := range []func(*Limiter) error{
 		func(l *Limiter) error { return l.Reset(t.Context(), "a") },

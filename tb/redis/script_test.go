@@ -361,7 +361,8 @@ return reply`
 		m := &layout{n: uint64(n), d: uint64(d)}
 		got, most := m.supplied(uint64(at), uint64(e)), big.NewInt(1<<rateBits)
 		if got != units.Uint64() && (got != 1<<rateBits || units.Cmp(most) < 0) {
-			return fmt.Errorf("%d/%d units a µs supply %d in %d µs after %d, want %v", n, d, got, e, at, units)
+			return fmt.Errorf("%d/%d units a µs supply %d in %d µs after %d, want %v",
+				n, d, got, e, at, units)
 		}
 		if units.Cmp(most) >= 0 {
 			continue

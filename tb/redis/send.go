@@ -33,8 +33,8 @@ type entry struct {
 // send sends a batch. It never repeats a command that the server may have executed. The server
 // ignores items whose deadline, by its clock, has passed. If their callers still wait, a clock was
 // set, and the second command knows it better. While a cluster moves a slot, it executes nothing on
-// several keys of which only some have moved. Then send tries again every millisecond. A server that
-// does not answer within the timeout has failed, also if its callers have left before.
+// several keys of which only some have moved. Then send tries again every millisecond. A server
+// that does not answer within the timeout has failed, also if its callers have left before.
 func (l *shared) send(ctx context.Context, b *batch) {
 	n, began := b.queues[0].node, l.local()
 	overdue := time.AfterFunc(l.timeout, func() { l.observe(n, began, timedOut()) })
