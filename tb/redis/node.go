@@ -65,5 +65,5 @@ func (l *shared) node(key string) *node {
 // slot returns the slot of a name in a cluster.
 func (l *shared) slot(name string) int {
 	get := l.client.B().Get().Key(name).Build()
-	return int(get.Slot()) % slots
+	return int(get.Slot())
 }
