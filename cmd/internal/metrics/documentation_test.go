@@ -9,12 +9,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // The table in docs/proxy.md has exactly the metrics that are served, with their types and
-// labels, and the values of all labels but set and rule.
+// labels, and the values of all labels but set and rule. The names follow the recommendations of
+// Prometheus.
 func TestDocumentation(t *testing.T) {
 	doc, err := os.ReadFile("../../../docs/proxy.md")
 	if err != nil {
@@ -35,7 +38,11 @@ func TestDocumentation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	families, err := New(limiter, nil).Gather()
+	m := New(limiter, nil)
+	if problems, err := testutil.GatherAndLint(m); err != nil || len(problems) > 0 {
+		t.Error(problems, err)
+	}
+	families, err := m.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}

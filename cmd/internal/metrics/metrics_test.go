@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/testutil"
-
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -71,19 +69,5 @@ func contains(t *testing.T, m *Metrics, texts ...string) {
 		if !strings.Contains(w.Body.String(), text) {
 			t.Errorf("no %s in\n%s", text, w.Body)
 		}
-	}
-}
-
-// The names follow the recommendations of Prometheus.
-func TestNames(t *testing.T) {
-	limiter, err := httplimit.New(httplimit.Rules(httplimit.Rule{
-		Name: "r", Limit: tb.Limit{Capacity: 1, Tokens: 1, Per: time.Second},
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	problems, err := testutil.GatherAndLint(New(limiter, nil))
-	if err != nil || len(problems) > 0 {
-		t.Error(problems, err)
 	}
 }
