@@ -1,13 +1,6 @@
 package accesslog
 
-import (
-	"bytes"
-	"context"
-	"errors"
-	"io"
-	"strings"
-	"testing"
-)
+import "testing"
 
 // lines has a usual line of each format.
 var lines = []struct {
@@ -54,43 +47,5 @@ func TestParsingDoesNotAllocate(t *testing.T) {
 		if allocs != 0 && tt.name != "logfmt" { // the library copies a line
 			t.Errorf("%s: %v allocations a line, want 0", tt.name, allocs)
 		}
-	}
-}
-
-// BenchmarkRead reads a log of each format, from bytes in memory to records.
-func BenchmarkRead(b *testing.B) {
-	const n = 10_000
-	for _, bm := range lines {
-		b.Run(strings.ReplaceAll(bm.name, " ", "-"), func(b *testing.B) {
-			log := []byte(strings.Repeat(bm.line+"\n", n))
-			b.SetBytes(int64(len(log)))
-			b.ReportAllocs()
-			for b.Loop() {
-				if got := countRequests(b, log, bm.schema); got != n {
-					b.Fatalf("%d requests, want %d", got, n)
-				}
-			}
-			b.ReportMetric(float64(n*b.N)/b.Elapsed().Seconds(), "lines/s")
-		})
-	}
-}
-
-func countRequests(b *testing.B, log []byte, s Schema) (n int) {
-	ctx, cancel := context.WithCancel(b.Context())
-	defer cancel()
-	r, err := NewReader(ctx, "a.log", bytes.NewReader(log), s)
-	if err != nil {
-		b.Fatal(err)
-	}
-	var rec Record
-	for {
-		err := r.Next(&rec)
-		if errors.Is(err, io.EOF) {
-			return n
-		}
-		if err != nil {
-			b.Fatal(err)
-		}
-		n++
 	}
 }
