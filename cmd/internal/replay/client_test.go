@@ -32,7 +32,7 @@ func networks(t testing.TB, texts ...string) (all []cli.Network) {
 // clientOf returns the ip part of the key of a line.
 func clientOf(t testing.TB, o *Options, line string) string {
 	t.Helper()
-	k, _, err := newKeyer(o)
+	k, err := newKeyer(o)
 	if err != nil {
 		t.Fatal(err)
 	}

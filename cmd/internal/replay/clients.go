@@ -73,8 +73,6 @@ type clients struct {
 	more  bool // whether there are more
 }
 
-func newClients(bound int) clients { return clients{byKey: make(map[string]*client), bound: bound} }
-
 // of returns the client with a key. Beyond the bound it is a new one that is in no count.
 func (cs *clients) of(key []byte) *client {
 	c := cs.byKey[string(key)] // does not allocate

@@ -20,6 +20,7 @@ import (
 type keyer struct {
 	parts   []func(*accesslog.Record) []byte
 	names   []string
+	fields  []string // that the parts need
 	missing []uint64 // by part: the number of requests without it
 
 	rules  clientaddr.Rules
@@ -33,38 +34,33 @@ type keyer struct {
 const wantKey = "want ip, user, path, host or the name of a JSON field," +
 	" and commas between several"
 
-// newKeyer returns a keyer for the key of o, and the JSON fields that it needs.
-func newKeyer(o *Options) (*keyer, []string, error) {
+// newKeyer returns a keyer for the key of o.
+func newKeyer(o *Options) (*keyer, error) {
 	if len(o.Keys) == 0 {
-		return nil, nil, fmt.Errorf("no key: %s", wantKey)
+		return nil, fmt.Errorf("no key: %s", wantKey)
 	}
-	k := &keyer{
-		names: o.Keys, missing: make([]uint64, len(o.Keys)), trusts: len(o.Trusted) > 0,
-	}
-	var err error
-	if k.rules, err = clientaddr.New(cli.Prefixes(o.Trusted), 0, o.IPv6Prefix); err != nil {
-		return nil, nil, err
-	}
+	rules, err := clientaddr.New(cli.Prefixes(o.Trusted), 0, o.IPv6Prefix)
+	k := &keyer{names: o.Keys, missing: make([]uint64, len(o.Keys)), rules: rules,
+		trusts: len(o.Trusted) > 0}
 	standard := map[string]func(*accesslog.Record) []byte{
 		"ip":   k.client,
 		"user": func(rec *accesslog.Record) []byte { return rec.User },
 		"host": k.host,
 		"path": func(rec *accesslog.Record) []byte { return rec.Path },
 	}
-	var extra []string
 	for _, name := range o.Keys {
 		part := standard[name]
 		if part == nil {
 			if !isFieldName(name) {
-				return nil, nil, fmt.Errorf("key %q: %s", name, wantKey)
+				return nil, fmt.Errorf("key %q: %s", name, wantKey)
 			}
-			i := len(extra)
-			extra = append(extra, name)
+			i := len(k.fields)
+			k.fields = append(k.fields, name)
 			part = func(rec *accesslog.Record) []byte { return rec.Fields[i] }
 		}
 		k.parts = append(k.parts, part)
 	}
-	return k, extra, nil
+	return k, err
 }
 
 // key returns the key of a request, valid until the next call. A part that the request does
@@ -146,22 +142,20 @@ type keyed struct {
 	forwarded forwarded
 	cost      Cost
 	standIns  uint64 // requests whose cost field had no usable value
-	extra     []string
 }
 
 func newKeyed(o *Options, maxClients int) (keyed, error) {
-	k := keyed{cost: o.Cost, clients: newClients(maxClients)}
-	var err error
-	if k.keyer, k.extra, err = newKeyer(o); err != nil {
-		return k, err
-	}
-	if o.Cost.field != "" {
-		k.extra = append(k.extra, o.Cost.field)
-	}
-	return k, nil
+	keyer, err := newKeyer(o)
+	return keyed{keyer: keyer, cost: o.Cost,
+		clients: clients{byKey: make(map[string]*client), bound: maxClients}}, err
 }
 
-func (k *keyed) fields() []string { return k.extra }
+func (k *keyed) fields() []string {
+	if k.cost.field == "" {
+		return k.keyer.fields
+	}
+	return append(k.keyer.fields, k.cost.field)
+}
 
 // paths is the seed of the hashes of paths, which are only compared.
 var paths = maphash.MakeSeed()
