@@ -19,42 +19,28 @@
 //
 // # Which method
 //
-// Most callers should use Allow, or TryTake if a yes or a no is enough. The methods differ in what
-// they take:
+// Most callers want [Limiter.Allow], or [Limiter.TryTake] if they need only a yes or a no. Both take
+// one token. The others take more:
 //
-//   - [Limiter.Allow] takes one token.
 //   - [Limiter.AllowN] takes a number of tokens, which may be a fraction, or none.
-//   - [Limiter.AllowAt] is AllowN for a caller that has already read the clock.
+//     [Limiter.AllowAt] is for a caller that has already read the clock.
 //   - [Limiter.Charge], with [AllowAll] or [TakeAll], takes from several buckets, or from none of
-//     them. They may belong to several Limiters and Buckets: a Limiter for users, one for tenants,
-//     and a Bucket for all users together, for example.
+//     them: a Limiter for users, one for tenants, and a Bucket for all users, for example.
+//   - [Limiter.Wait] takes tokens before the bucket has them, and sleeps until they may be used. It
+//     is for workers that must slow down. With a capacity of 1, grants are one token's time apart.
+//   - [Limiter.Reserve] does not sleep. It is for callers that do the waiting themselves, may
+//     cancel, or learn the cost afterwards, as with the tokens of a language model: Settle the
+//     [Reservation] of an estimate with the actual cost. MayWait of a Charge is the same in TakeAll.
+//   - [Limiter.Hold] grants nothing on a key before a time, for a ban or a pause that a server has
+//     ordered. Keep of a Charge leaves a number of tokens for those that matter more.
 //
-// These methods are for callers that can wait. They take tokens before the bucket has them:
+// [Limiter.Peek] and [Limiter.Level] take nothing. [Limiter.SetLimit] changes the limit of all keys
+// while they are used, and keeps their tokens. [NewTiered] makes a Limiter whose keys have
+// different limits. [Limiter.Snapshot] and [Limiter.Restore] keep the buckets across restarts, and
+// [Limiter.Reset], [Limiter.Len] and [Limiter.Stats] are for operators.
 //
-//   - [Limiter.Wait] takes tokens and sleeps until they may be used. It is for clients and
-//     workers that must slow down. With a capacity of 1 its grants are exactly one token's time
-//     apart.
-//   - [Limiter.Reserve] takes tokens and returns when they may be used. It is for callers that
-//     do the waiting themselves, may cancel, or learn the cost afterwards: see [Reservation].
-//   - MayWait of a Charge lets TakeAll take tokens in advance, too. Delay of the Charge returns the
-//     wait. The debt is bounded as in Wait.
-//
-// If the cost is known only afterwards, as with the tokens of a language model, Reserve an estimate
-// and Settle the reservation with the actual cost.
-//
-// [Limiter.Hold] grants nothing on a key before a time, for a ban or a pause that a server has
-// ordered. Keep of a Charge takes only if a number of tokens is left, for those that matter more.
-//
-// Two methods take nothing: [Limiter.Peek] returns the decision that Allow would return, and
-// [Limiter.Level] returns how full a bucket is. [Limiter.SetLimit] changes the limit of all
-// keys while they are used, and keeps their tokens. [NewTiered] makes a Limiter whose keys have
-// different limits.
-//
-// A [Bucket] has the same methods except TryTake. They take no key, and only Wait takes a context.
-// Its Allow, Peek and Level return no error.
-//
-// Only a Limiter has a table of keys. [Limiter.Snapshot] and [Limiter.Restore] keep its buckets
-// across restarts. [Limiter.Reset], [Limiter.Len] and [Limiter.Stats] are for operators.
+// A [Bucket] has the same methods except TryTake and those of the table. They take no key, and only
+// Wait takes a context. Its Allow, Peek and Level return no error.
 //
 // # Where the rest is
 //

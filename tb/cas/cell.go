@@ -1,7 +1,6 @@
 package cas
 
 import (
-	"math"
 	"sync/atomic"
 
 	"github.com/seed-181794aa/ratelimit/lru"
@@ -273,15 +272,8 @@ func (m *layout) refund(b balance, units uint64, now wide) balance {
 	return balance{slot.minus(1), b.deficit, b.until}
 }
 
-// fullAt returns the instant at which a bucket will be full, or math.MaxUint64 if that instant
-// is 2⁶⁴ or more.
-func (m *layout) fullAt(b balance) uint64 {
-	t, ok := m.supply.timeOf(b.time.plus(b.deficit))
-	if !ok {
-		return math.MaxUint64
-	}
-	return t
-}
+// fullAt returns the instant at which a bucket will be full.
+func (m *layout) fullAt(b balance) uint64 { return m.supply.timeOf(b.time.plus(b.deficit)) }
 
 // level returns how full a bucket with balance b is at t for a call that keeps a number of units.
 func (m *layout) level(b balance, t, keep uint64) tb.Level {

@@ -150,8 +150,8 @@ func TestBucketChargesAsTheLimiterDoes(t *testing.T) {
 			t.Fatalf("call %d: Level = %+v, want %+v", i, ofOne, want)
 		}
 	}
-	if waits < 1000 {
-		t.Errorf("%d charges wait, want at least 1000", waits)
+	if waits < 500 {
+		t.Errorf("%d charges wait, want at least 500", waits)
 	}
 }
 

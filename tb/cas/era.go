@@ -165,10 +165,7 @@ func (m *layout) tokensAt(b balance, t uint64) (micros int64, since uint64) {
 	if b.deficit > m.capacity || !now.before(b.time) {
 		return m.full() - int64(m.micros(missing)), t
 	}
-	next, ok := m.supply.timeOf(b.time.plus(1)) // it is ahead of t
-	if !ok {
-		next = math.MaxUint64
-	}
+	next := m.supply.timeOf(b.time.plus(1)) // it is ahead of t
 	return int64(m.micros(m.capacity - b.deficit)), next - 1
 }
 

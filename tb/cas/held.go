@@ -39,11 +39,7 @@ func (m *layout) heldTo(b balance, until uint64) balance {
 		b.until = until
 		return b
 	case b.deficit <= m.capacity && end.before(b.time):
-		if next, ok := m.supply.timeOf(b.time.plus(1)); !ok || next > m.end {
-			until = m.end
-		} else {
-			until = next - 1
-		}
+		until = min(m.supply.timeOf(b.time.plus(1))-1, m.end)
 		end = m.supply.at(until)
 	}
 	return balance{end, m.capacity, until}

@@ -97,8 +97,7 @@ func (f *fixture) reference() *mutex.TokenBucket {
 // deltaSpan returns a bit more time than a delta can hold.
 func (f *fixture) deltaSpan() time.Duration {
 	m := f.layout()
-	t, _ := m.supply.timeOf(wide{lo: 1 << (63 - m.deficitBits)})
-	return time.Duration(t) + 3*time.Second
+	return time.Duration(m.supply.timeOf(wide{lo: 1 << (63 - m.deficitBits)})) + 3*time.Second
 }
 
 func TestCollidingCallersAreGrantedTheCapacity(t *testing.T) {

@@ -114,7 +114,7 @@ func checkActual(actual float64) error {
 // unitsOf returns cost in units, rounded up, or more than the capacity if cost is above it.
 func (m *layout) unitsOf(cost float64) uint64 {
 	if cost > float64(int64(m.tokens)) {
-		return m.impossible()
+		return m.capacity + 1
 	}
 	return unit.RoundUp(cost, m.scale)
 }
@@ -125,9 +125,6 @@ func (m *layout) beyond(actual, estimate float64) (more, less uint64) {
 	e := unit.Settled(estimate, m.scale) // may be above a new capacity
 	return a - min(a, e), e - min(a, e)
 }
-
-// impossible returns a cost that no bucket can ever pay.
-func (m *layout) impossible() uint64 { return m.capacity + 1 }
 
 // tokensIn returns the whole tokens in a number of units below 2³². The product is too large
 // by at most units/2⁶³ < 1/scale, so the result is exact.

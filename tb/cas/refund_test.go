@@ -77,7 +77,7 @@ func TestRefundWhereTheDeltaEnds(t *testing.T) {
 	c, m := f.cell("a"), f.layout()
 	greatest := uint64(1)<<(63-m.deficitBits) - 1
 	c.word.Store(m.pack(greatest, m.capacity+1))
-	slot, _ := m.supply.timeOf(startOf(c.base).plus(greatest + 1))
+	slot := m.supply.timeOf(startOf(c.base).plus(greatest + 1))
 	f.now = time.Duration(slot - f.clock.firstInstant)
 	if err := r.Settle(7); err != nil {
 		t.Fatal(err)

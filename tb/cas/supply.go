@@ -61,11 +61,13 @@ func (s *supply) at(t uint64) wide {
 	return x
 }
 
-// timeOf returns the first t ≥ from with S(t) ≥ x, and false if that t is 2⁶⁴ or more.
-func (s *supply) timeOf(x wide) (t uint64, ok bool) {
+// timeOf returns the first t ≥ from with S(t) ≥ x, or the greatest uint64 if that t is later.
+func (s *supply) timeOf(x wide) uint64 {
 	d, ok := s.timeFor(x)
-	t, carry := bits.Add64(s.from, d, 0)
-	return t, ok && carry == 0
+	if t := s.from + d; ok && t >= d {
+		return t
+	}
+	return math.MaxUint64
 }
 
 // timeFor returns the least time in which the rate supplies x units, and false if it is 2⁶⁴ ns or

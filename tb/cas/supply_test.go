@@ -77,24 +77,10 @@ func TestTimeOfIsTheFirstInstant(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	for _, l := range edgeLimits {
 		m := newLayout(l, 0, firstInstant(l))
-		beyond := supplyAt(l, m.scale, math.MaxUint64)
 		for _, at := range instants(l, rng) {
 			x := supplyAt(l, m.scale, at)
 			x.Add(x, big.NewInt(rng.Int64N(3)-1))
-			if x.Sign() <= 0 {
-				continue
-			}
-			got, ok := m.supply.timeOf(wideOf(x))
-			if fits := x.Cmp(beyond) <= 0; ok != fits {
-				t.Fatalf("limit %+v: timeOf(%v) = %d, %v; want ok %v", l, x, got, ok, fits)
-			}
-			if !ok {
-				continue
-			}
-			before := supplyAt(l, m.scale, got-1)
-			if got == 0 || supplyAt(l, m.scale, got).Cmp(x) < 0 || before.Cmp(x) >= 0 {
-				t.Fatalf("limit %+v: S reaches %v at %d, which is not the first", l, x, got)
-			}
+			checkTimeOf(t, l, m, x)
 		}
 	}
 }
@@ -111,13 +97,7 @@ func TestTimeOfWithRandomLimits(t *testing.T) {
 		m := newLayout(l, 0, firstInstant(l))
 		at := rng.Uint64() >> rng.IntN(64)
 		x := supplyAt(l, m.scale, at)
-		if x.Sign() == 0 {
-			continue
-		}
-		got, ok := m.supply.timeOf(wideOf(x))
-		if !ok || supplyAt(l, m.scale, got).Cmp(x) < 0 || supplyAt(l, m.scale, got-1).Cmp(x) >= 0 {
-			t.Fatalf("limit %+v: S reaches %v at %d, %v, which is not the first", l, x, got, ok)
-		}
+		checkTimeOf(t, l, m, x)
 		if got := m.supply.at(at).integer(); got.Cmp(x) != 0 {
 			t.Fatalf("limit %+v: S(%d) = %v, want %v", l, at, got, x)
 		}
