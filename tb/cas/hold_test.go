@@ -162,6 +162,31 @@ func TestHoldOfABucket(t *testing.T) {
 	}
 }
 
+// A key that is held goes through a tier of large units. The debt behind the hold keeps its parts.
+func TestHeldDebtIsNotRoundedByATier(t *testing.T) {
+	now := time.Unix(0, 0)
+	fine := tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second}
+	coarse := tb.Limit{Capacity: 1 << 30, Tokens: 1, Per: time.Second} // its unit is a token
+	l, err := NewTiered[string]([]tb.Limit{fine, coarse}, tb.WithClock(func() time.Time { return now }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, _ := l.Reserve(t.Context(), "a", 1)
+	err = l.Hold(t.Context(), "a", now.Add(10*time.Second))
+	if err := errors.Join(err, r.Settle(1.25)); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		tier int
+		wait time.Duration
+	}{{0, 11250 * time.Millisecond}, {1, 12 * time.Second}, {0, 11250 * time.Millisecond}} {
+		c, _ := l.ChargeIn(tt.tier, "a", 1)
+		if d, err := c.Take(now); err != nil || d.Allowed || d.RetryAfter != tt.wait {
+			t.Errorf("tier %d: %+v, %v, want refused for %v", tt.tier, d, err, tt.wait)
+		}
+	}
+}
+
 // Refusals of a held key write and allocate nothing. The time of a hold is recorded as no debt, so
 // that eras are forgotten as ever.
 func TestHoldWritesOnce(t *testing.T) {

@@ -242,13 +242,13 @@ func succeed[H home](
 		x.word = r.after
 	} else {
 		x = m.heldCell(next)
-		r.after = x.word
 		if before.until == next.until { // both words are of one hold
 			r.before = word &^ sealBit
 		}
 		if before == next { // it enters a tier, which rounds no debt
-			r.after = r.before
+			x.word = r.before
 		}
+		r.after = x.word
 	}
 	r.cell = h.replace(c, x)
 	return r, r.cell != nil
