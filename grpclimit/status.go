@@ -89,7 +89,8 @@ func (l *Limiter) quotaStatus(refusal *httplimit.Refusal) *status.Status {
 		q.status = with
 	}
 	if single {
-		l.last.Store(&q)
+		kept := q // a copy, so that a refusal that finds the last one allocates nothing for it
+		l.last.Store(&kept)
 	}
 	return q.status
 }
