@@ -1,10 +1,8 @@
 package accesslog
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 )
@@ -71,34 +69,5 @@ func TestLongLines(t *testing.T) {
 		if tooLong == tt.ok {
 			t.Errorf("%s: malformed %v", tt.name, bad)
 		}
-	}
-}
-
-// blocked never returns from Read.
-type blocked struct{ reading chan struct{} }
-
-func (b blocked) Read([]byte) (int, error) {
-	close(b.reading)
-	select {}
-}
-
-func TestContextEndsABlockedRead(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	stuck := blocked{make(chan struct{})}
-	in := io.MultiReader(strings.NewReader(line("a")+"\n"), stuck)
-	r, err := NewReader(ctx, "a.log", in, Schema{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		<-stuck.reading
-		cancel()
-	}()
-	var rec Record
-	if err := r.Next(&rec); err != nil || string(rec.Peer) != "a" {
-		t.Fatalf("first line: %v, %v", kept(&rec), err)
-	}
-	if err := r.Next(&rec); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want that the context was cancelled", err)
 	}
 }

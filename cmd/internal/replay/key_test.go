@@ -36,15 +36,6 @@ func TestKeyParts(t *testing.T) {
 	}
 }
 
-// The loopback address is itself, and not a network.
-func TestLoopbackIsNoNetwork(t *testing.T) {
-	k := mustKeyer(t, 64, "ip")
-	key := k.key(&accesslog.Record{Peer: []byte("[::1]:5000")})
-	if got := compositekey.Parts(string(key))[0]; got != "::1" {
-		t.Errorf("the key is %s", got)
-	}
-}
-
 // A host has one spelling, as in the key of a policy.
 func TestHostsAreOneKeyInAllSpellings(t *testing.T) {
 	k := mustKeyer(t, 64, "host", "ip")

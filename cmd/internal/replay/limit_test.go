@@ -54,16 +54,6 @@ func TestALogIsDecidedExactly(t *testing.T) {
 	}
 }
 
-func TestACostAboveTheBurstIsRefused(t *testing.T) {
-	o := options(t, "1", 2000)
-	o.Cost = mustCost(t, "bytes")
-	log := line("a", 1, 1000) + line("a", 1, 2001) + line("a", 1, 1000) + line("a", 1, 500)
-	l := replay(t, o, input("a.log", log)).Limit
-	if l.Granted != 2 || l.Refused != 2 {
-		t.Errorf("%d granted, %d refused; want 2 of each", l.Granted, l.Refused)
-	}
-}
-
 func TestCostAndKeyFields(t *testing.T) {
 	o := options(t, "1/d", 4)
 	o.Keys, o.Cost = []string{"tenant", "user"}, mustCost(t, "weight")

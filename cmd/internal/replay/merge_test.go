@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // file writes a log and returns it as an input.
@@ -68,17 +67,6 @@ func TestFilesAreMergedByTime(t *testing.T) {
 	}
 }
 
-// A late line is replayed after the line before it, whatever the other files have.
-func TestLateLinesStayBehindTheirPredecessors(t *testing.T) {
-	late := line("a", 10, 1) + line("a", 5, 1) + line("a", 11, 1)
-	o := options(t, "1/h", 1)
-	res := replay(t, o, file(t, "a", late), file(t, "b", line("b", 7, 1)+line("b", 12, 1)))
-	if rep := res; rep.Requests != 5 || rep.Limit.Granted != 2 ||
-		rep.Last.Sub(rep.First) != 7*time.Second {
-		t.Errorf("%+v", rep)
-	}
-}
-
 // A log of files that follow each other in the wrong order has no answer, and the files merged have
 // the one of the sorted log. A few lines that are too late are left out, which the first line says.
 func TestNoAnswerFromAWrongOrder(t *testing.T) {
@@ -123,34 +111,5 @@ func TestNoAnswerFromAWrongOrder(t *testing.T) {
 			"CAUTION: all.log: 1 of 135,073 lines stand behind 65,536 later ones or more") {
 			t.Errorf("%s: %v in\n%s", name, err, got)
 		}
-	}
-}
-
-// The inputs that have an error do not keep the others from being replayed.
-func TestErrorsAmongSeveralFiles(t *testing.T) {
-	gone := file(t, "gone", "")
-	if err := os.Remove(gone.Name); err != nil {
-		t.Fatal(err)
-	}
-	res, err := Run(t.Context(), options(t, "1", 2), []Input{
-		file(t, "b", line("b", 2, 1)+"broken\n"), file(t, "none", "x\ny\n"), gone,
-		file(t, "cut.gz", "\x1f\x8b\x08"), file(t, "empty", ""), file(t, "a", line("a", 1, 1)),
-	})
-	if err == nil {
-		t.Fatal("no error")
-	}
-	var got []string
-	for text := range strings.Lines(err.Error()) {
-		for _, want := range []string{"none: no valid line in 2", "no such file",
-			"cut.gz: gzip: unexpected"} {
-			if strings.Contains(text, want) {
-				got = append(got, want)
-			}
-		}
-	}
-	rep := res
-	if len(got) != 3 || rep.Requests != 2 || len(rep.Files) != 4 ||
-		rep.Files[0].Malformed != 1 || rep.Files[1].Malformed != 2 {
-		t.Errorf("errors %q of %v with %+v", got, err, rep)
 	}
 }

@@ -79,8 +79,10 @@ func TestReadErrorsKeepTheReport(t *testing.T) {
 		log := strings.NewReader(line("a", 1, 1))
 		return io.NopCloser(io.MultiReader(log, failing{broken})), nil
 	}}
-	res, err := Run(t.Context(), options(t, "1", 2), []Input{in})
-	if !errors.Is(err, broken) || res.Requests != 1 || res.Interrupted {
+	missing := errors.New("no such file")
+	gone := Input{"gone.log", func() (io.ReadCloser, error) { return nil, missing }}
+	res, err := Run(t.Context(), options(t, "1", 2), []Input{gone, in})
+	if !errors.Is(err, broken) || !errors.Is(err, missing) || res.Requests != 1 || res.Interrupted {
 		t.Errorf("%v with %+v", err, res)
 	}
 }
