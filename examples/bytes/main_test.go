@@ -27,7 +27,7 @@ func newBucket(t *testing.T) *ratelimit.Bucket {
 func TestBytesTakeTheirTime(t *testing.T) {
 	content := bytes.Repeat([]byte("0123456789abc"), 800)
 	for name, copied := range map[string]func(context.Context, *ratelimit.Bucket, *bytes.Buffer) error{
-		"reads of 32 KiB": func(ctx context.Context, b *ratelimit.Bucket, to *bytes.Buffer) error {
+		"reads of 32 KiB": func(ctx context.Context, b *ratelimit.Bucket, _ *bytes.Buffer) error {
 			return iotest.TestReader(&reader{ctx, b, bytes.NewReader(content)}, content)
 		},
 		"short reads": func(ctx context.Context, b *ratelimit.Bucket, to *bytes.Buffer) error {
