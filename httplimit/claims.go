@@ -63,11 +63,11 @@ func unverifiedClaims(values []string) map[string]any {
 // reflection, because an application may have its own types for claims. If such a claim were
 // missing, rules would not apply.
 func claimText(v any) string {
-	if n, ok := v.(json.Number); ok {
-		return numberText(string(n))
-	}
 	switch x := reflect.ValueOf(v); {
 	case x.Kind() == reflect.String:
+		if n, ok := v.(json.Number); ok {
+			return numberText(string(n))
+		}
 		return x.String()
 	case x.Kind() == reflect.Bool:
 		return strconv.FormatBool(x.Bool())

@@ -67,13 +67,16 @@ func (c *call) prepare(e *entry) (charge tb.Charge, err error) {
 	return charge, nil
 }
 
-// accept makes d the decision of e, with the delay of its rule if the charge is taken. While a
-// reload changes the limit, d may be a decision of the next one, but no field has more tokens than
-// the burst beside it.
-func (c *call) accept(e *entry, d tb.Decision, taken bool) error {
+// accept makes d the decision of e. While a reload changes the limit, d may be a decision of the next
+// one, but no field has more tokens than the burst beside it.
+func (e *entry) accept(d tb.Decision) {
 	d.Remaining = min(d.Remaining, e.Limit.Capacity)
 	e.decision, e.delay = d, 0
-	if !taken || e.OnLimit != policy.Delay {
+}
+
+// readDelay reads how long a granted request must wait for e's rule.
+func (c *call) readDelay(e *entry) error {
+	if e.OnLimit != policy.Delay || !e.decision.Allowed {
 		return nil
 	}
 	delay := e.charge.Delay()

@@ -172,13 +172,16 @@ func (c *call) take() (allowed bool, err error) {
 	}
 	i := 0
 	for e := range c.enforced() {
-		if err := c.accept(e, c.decisions[i], allowed); err != nil {
-			c.delay = 0
-			return false, err
-		}
+		e.accept(c.decisions[i])
 		e.refused = !e.decision.Allowed && e.decision.RetryAfter > 0 // or it was not asked
-		if allowed && e.delay > c.delay {
-			c.delay, c.slowest = e.delay, e
+		if allowed {
+			if err := c.readDelay(e); err != nil {
+				c.delay = 0
+				return false, err
+			}
+			if e.delay > c.delay {
+				c.delay, c.slowest = e.delay, e
+			}
 		}
 		i++
 	}
@@ -233,5 +236,6 @@ func (c *call) takeShadow(e *entry) (err error) {
 	if err != nil {
 		return err
 	}
-	return c.accept(e, d, d.Allowed)
+	e.accept(d)
+	return c.readDelay(e)
 }
