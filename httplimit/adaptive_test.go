@@ -102,7 +102,9 @@ func TestAdaptiveRateIgnoresClientsAndDecide(t *testing.T) {
 		change func(r *http.Request) *http.Request
 		falls  bool
 	}{
-		"a client that leaves": {func(r *http.Request) *http.Request { return r.WithContext(gone) }, false},
+		"a client that leaves": {func(r *http.Request) *http.Request {
+			return r.WithContext(gone)
+		}, false},
 		"a malformed body": {func(r *http.Request) *http.Request {
 			r.Body = io.NopCloser(iotest.ErrReader(errors.New("malformed chunk")))
 			return r
@@ -318,9 +320,7 @@ func TestRequestsThatNoProxyCanForward(t *testing.T) {
 			t.Errorf("%+v: %v", c, got)
 		}
 		s := newSite(t, adaptiveRule(100, 100, adaptiveRange))
-		h := s.Middleware(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusBadGateway)
-		}))
+		h := s.Middleware(status(http.StatusBadGateway))
 		for range 100 {
 			s.now = s.now.Add(50 * time.Millisecond)
 			h.ServeHTTP(httptest.NewRecorder(), r)

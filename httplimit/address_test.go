@@ -25,8 +25,8 @@ func from(peer string, lines ...string) *http.Request {
 	return r
 }
 
-// Only the configured header counts. What is left of an address that is not trusted, or of an element
-// without an address, is the client's.
+// Only the configured header counts. What is left of an address that is not trusted, or of an
+// element without an address, is the client's.
 func TestOneConfiguredHeader(t *testing.T) {
 	for _, c := range []struct{ header, value, want string }{
 		{"cf-connecting-ip", "198.51.100.2", "198.51.100.2"}, {"cf-connecting-ip", "", "10.0.0.1"},

@@ -9,7 +9,7 @@ import (
 // in responses, a bucket may lack tokens only because of estimates, and then a refusal must not
 // block. So each key has a second bucket in the same table, from which only costs that stand are
 // taken, when the response has ended. A refusal asks it, and blocks both if it lacks the cost, too.
-// If the second bucket is lost, it is full, and refusals do not block until costs are settled again.
+// If the second bucket is lost, it is full, and refusals do not block until costs stand again.
 
 // standing is the last part of the key of a second bucket, which has one part more than other keys.
 const standing = "standing"

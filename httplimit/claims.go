@@ -81,8 +81,8 @@ func claimText(v any) string {
 	return ""
 }
 
-// numberText returns one text for the spellings of a number in JSON, so that 1e3 and 1000.0 are 1000.
-// Only whole numbers that are spelled in digits have more digits than a float64.
+// numberText returns one text for the spellings of a number in JSON: 1000 for 1e3 and 1000.0. Only
+// whole numbers that are spelled in digits have more digits than a float64.
 func numberText(n string) string {
 	switch f, err := strconv.ParseFloat(n, 64); {
 	case err != nil:

@@ -33,12 +33,7 @@ func TestExplainHasTheLevel(t *testing.T) {
 	if e := s.Explain(request()); e[0].Level != (tb.Level{}) || e[0].MissingKey != "header:k" {
 		t.Errorf("%+v", e[0])
 	}
-	s = newSite(t, slowRule(1, 3), WithStore(referenceStore{t: t, before: func(step, _ string) error {
-		if step == "level" {
-			return errDown
-		}
-		return nil
-	}}))
+	s = newSite(t, slowRule(1, 3), WithStore(referenceStore{t: t, before: at("level", fail)}))
 	if e := s.Explain(request("K: 1")); !e[0].Allowed || e[0].Level != (tb.Level{}) {
 		t.Errorf("a store that fails: %+v", e)
 	}

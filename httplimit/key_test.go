@@ -90,7 +90,8 @@ func TestFormatKeyQuotesValues(t *testing.T) {
 	sum := "0ec9eb33e74510bcdd1f2ea55206e82f21649c5c2becbf2b433eb475b34c01bd"
 	for query, want := range map[string]string{
 		"a=1&b=2": "query:a=1 query:b=2", "a=1%20query:b=3": `query:a="1 query:b=3" query:b=`,
-		"a=%0Ax": `query:a="\nx" query:b=`, "a=~!": "query:a=~! query:b=", "a=%22": `query:a="\"" query:b=`,
+		"a=%0Ax": `query:a="\nx" query:b=`, "a=~!": "query:a=~! query:b=",
+		"a=%22":                         `query:a="\"" query:b=`,
 		"a=1;2&b=3":                     "query:a= query:b=3", // as net/url reads it
 		"a=sha256:00&b=":                "query:a=sha256:00 query:b=",
 		"a=" + strings.Repeat("x", 129): "query:a=sha256:" + sum + " query:b=",

@@ -128,12 +128,12 @@ func TestRejectedReloadChangesNoLimit(t *testing.T) {
 			jsonRule("c", "[]", c, ""))...)
 	}
 	s := newSite(t, rules(10, 20, 30), WithStore(referenceStore{
-		t: t, before: func(step, rule string) error {
-			if step == "limiters" && rule == "broken:" {
+		t: t, before: at("limiters", func(rule string) error {
+			if rule == "broken:" {
 				return errDown
 			}
 			return nil
-		},
+		}),
 	}))
 	capacities := func() (all []int) {
 		for _, st := range s.Stats() {

@@ -108,12 +108,7 @@ func TestResetSaysWhatItDoesNotFind(t *testing.T) {
 func TestResetNeedsItsStore(t *testing.T) {
 	for _, store := range []Store{
 		bareStore{referenceStore{t: t}},
-		referenceStore{t: t, before: func(step, _ string) error {
-			if step == "reset" {
-				return errDown
-			}
-			return nil
-		}},
+		referenceStore{t: t, before: at("reset", fail)},
 	} {
 		s := newSite(t, threeRules, WithStore(store), WithTimeout(time.Minute))
 		if err := s.Reset("all", "all requests"); err == nil || errors.Is(err, ErrNoBucket) {

@@ -1,7 +1,6 @@
 package httplimit
 
 import (
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -263,8 +262,8 @@ type errorFlusher interface{ FlushError() error }
 
 func (w wrapping) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// Whatever methods a writer has, the writer of a Settlement has no others, except Flush and ReadFrom
-// beside Hijack.
+// Whatever methods a writer has, the writer of a Settlement has no others, except Flush and
+// ReadFrom beside Hijack.
 func TestOptionalMethodsOfWriters(t *testing.T) {
 	s := newSite(t, reporting("response:bytes", ""))
 	b := bare{httptest.NewRecorder()}
@@ -394,12 +393,7 @@ func TestHiddenCostOfNothing(t *testing.T) {
 			"cost_source": "response:header:x-usage" %s}}`, hide), `{"name": "bytes",
 		"mode": "shadow", "limit_keys": [],
 		"algorithm_config": {"rps": 1, "burst": 100, "cost_source": "response:bytes"}}`)
-	down := WithStore(referenceStore{t: t, before: func(step, _ string) error {
-		if step == "take all" {
-			return errors.New("down")
-		}
-		return nil
-	}})
+	down := WithStore(referenceStore{t: t, before: at("take all", fail)})
 	for name, c := range map[string]struct {
 		site    *site
 		settled uint64

@@ -128,7 +128,8 @@ type Restored struct {
 // changed, its buckets keep their tokens, but not more than the capacity, and their debt.
 //
 // Restore returns an error, and changes nothing, if r has anything but a whole snapshot of this
-// version, or more buckets for a rule than its table can hold. The error has the number of the line.
+// version, or more buckets for a rule than its table can hold. The error has the number of the
+// line.
 func (l *Limiter) Restore(r io.Reader) (Restored, error) {
 	l.reload.Lock() // because a reload replaces tables
 	defer l.reload.Unlock()

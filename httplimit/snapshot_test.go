@@ -88,8 +88,8 @@ func TestRestoreGivesEachBucketItsTokens(t *testing.T) {
 	if text := unzip(t, s.snapshot()); strings.Contains(text, `{"bucket"`) {
 		t.Error(text)
 	}
-	if text := unzip(t, newSite(t, threeRules, WithStore(referenceStore{t: t})).snapshot()); len(text) == 0 ||
-		strings.Contains(text, `{"rule"`) {
+	s = newSite(t, threeRules, WithStore(referenceStore{t: t}))
+	if text := unzip(t, s.snapshot()); len(text) == 0 || strings.Contains(text, `{"rule"`) {
 		t.Error(text)
 	}
 }

@@ -67,8 +67,8 @@ func (c *call) prepare(e *entry) (charge tb.Charge, err error) {
 	return charge, nil
 }
 
-// accept makes d the decision of e. While a reload changes the limit, d may be a decision of the next
-// one, but no field has more tokens than the burst beside it.
+// accept makes d the decision of e. While a reload changes the limit, d may be a decision of the
+// next one, but no field has more tokens than the burst beside it.
 func (e *entry) accept(d tb.Decision) {
 	d.Remaining = min(d.Remaining, e.Limit.Capacity)
 	e.decision, e.delay = d, 0
@@ -88,9 +88,10 @@ func (c *call) readDelay(e *entry) error {
 }
 
 // charge returns a charge of a limiter of the store.
-func (l *Limiter) charge(limiter tb.StoreLimiter, key string, cost float64) (tb.StoreCharge, error) {
-	charge, err := limiter.Charge(key, cost)
-	if err == nil && charge == nil {
+func (l *Limiter) charge(
+	limiter tb.StoreLimiter, key string, cost float64,
+) (charge tb.StoreCharge, err error) {
+	if charge, err = limiter.Charge(key, cost); err == nil && charge == nil {
 		err = nonsense(l.store, "no charge")
 	}
 	return charge, err

@@ -43,6 +43,18 @@ func (s referenceStore) step(step, on string) error {
 	return s.before(step, on)
 }
 
+// at returns a function for before that does something at one step.
+func at(step string, do func(on string) error) func(step, on string) error {
+	return func(s, on string) error {
+		if s == step {
+			return do(on)
+		}
+		return nil
+	}
+}
+
+func fail(string) error { return errDown }
+
 // unlucky is a capacity that limiters of a referenceStore do not take.
 const unlucky = 13
 
@@ -153,12 +165,7 @@ func TestStoresThatLackSomething(t *testing.T) {
 		"WithStore: want a store": {WithStore(nil)},
 		`rule "key": the store httplimit.bareStore returns nonsense: 1 limiters`: {
 			WithStore(bareStore{whole})},
-		`rule "key": charge`: {WithStore(referenceStore{t: t, before: func(step, _ string) error {
-			if step == "charge" {
-				return errors.New(step)
-			}
-			return nil
-		}})},
+		`rule "key": ` + errDown.Error(): {WithStore(referenceStore{t: t, before: at("charge", fail)})},
 	} {
 		if _, err := New(mustParse(t, everything(0)), opts...); err == nil ||
 			!strings.Contains(err.Error(), want) {
@@ -273,13 +280,12 @@ func TestAShadowRuleInAStoreThatFails(t *testing.T) {
 	for _, failing := range []string{"charge", "take"} {
 		var down error
 		failed, decided := 0, 0
-		store := referenceStore{t: t, before: func(step, _ string) error {
-			if step == failing && down != nil {
+		store := referenceStore{t: t, before: at(failing, func(string) error {
+			if down != nil {
 				failed++
-				return down
 			}
-			return nil
-		}}
+			return down
+		})}
 		s := newSite(t, jsonRules("", delaying("x", "[]", 3, `"mode": "shadow"`),
 			jsonRule("y", "[]", 3, `"mode": "shadow"`)), WithStore(store), WithFailClosed(),
 			WithHooks(Hooks{Shadow: func(*http.Request, Event) { decided++ }}))
@@ -304,12 +310,7 @@ func TestAShadowRuleInAStoreThatFails(t *testing.T) {
 func TestARuleInAStoreGetsTiers(t *testing.T) {
 	var names []string
 	s := newSite(t, oneRule("[]", `"rps": 1, "burst": 2`), WithStore(referenceStore{
-		t: t, before: func(step, rule string) error {
-			if step == "limiters" {
-				names = append(names, rule)
-			}
-			return nil
-		},
+		t: t, before: at("limiters", func(rule string) error { names = append(names, rule); return nil }),
 	}))
 	tiers := `"rps": 1, "burst": 2,
 		"tiers": {"by": "header:plan", "limits": {"a": {"rps": 1, "burst": 3}}}`
@@ -324,12 +325,10 @@ func TestARuleInAStoreGetsTiers(t *testing.T) {
 func TestADelayCountsFromTheDecisionOfAStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, delaying("r", "[]", 10, ""), WithStore(referenceStore{
-			t: t, before: func(step, _ string) error {
-				if step == "take all" {
-					time.Sleep(60 * time.Millisecond)
-				}
+			t: t, before: at("take all", func(string) error {
+				time.Sleep(60 * time.Millisecond)
 				return nil
-			},
+			}),
 		}), WithHooks(Hooks{Delayed: func(*http.Request, Event) { time.Sleep(50 * time.Millisecond) }}))
 		for range 11 {
 			q.get("x")
@@ -341,13 +340,9 @@ func TestADelayCountsFromTheDecisionOfAStore(t *testing.T) {
 // A store may keep the keys of its calls, although the limiter uses its buffer again.
 func TestAStoreMayKeepKeys(t *testing.T) {
 	var keys []string
-	store := WithStore(referenceStore{t: t, before: func(step, key string) error {
-		if step == "take" {
-			keys = append(keys, key)
-		}
-		return nil
-	}})
-	s := newSite(t, jsonRule("r", `["header:k"]`, 5, ""), store)
+	s := newSite(t, jsonRule("r", `["header:k"]`, 5, ""), WithStore(referenceStore{
+		t: t, before: at("take", func(key string) error { keys = append(keys, key); return nil }),
+	}))
 	for _, k := range []string{"one", "two", "six"} {
 		s.get("K: " + k)
 	}
@@ -362,12 +357,7 @@ func TestAStoreThatFailsAfterADelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q *queue
 		var down error
-		store := referenceStore{t: t, before: func(step, _ string) error {
-			if step == "take all" {
-				return down
-			}
-			return nil
-		}}
+		store := referenceStore{t: t, before: at("take all", func(string) error { return down })}
 		q = newQueue(t, `{"max_waiting": 1, "rules": [{"name": "r", "limit_keys": [],
 			"on_limit": "delay", "max_delay": "1s", "algorithm_config": {"rps": 10, "burst": 10,
 				"default_cost": 10, "cost_source": "response:header:used"}}]}`, WithStore(store),
@@ -471,9 +461,9 @@ func wantFailure(t *testing.T, name, policy string, a answers) {
 	t.Helper()
 	for _, closed := range []bool{false, true} {
 		var failure error
-		opts := []Option{WithStore(referenceStore{t: t, answers: a}), WithHooks(Hooks{Error: func(_ *http.Request, e Event) {
-			failure = e.Err
-		}})}
+		opts := []Option{WithStore(referenceStore{t: t, answers: a}), WithHooks(Hooks{
+			Error: func(_ *http.Request, e Event) { failure = e.Err },
+		})}
 		want := http.StatusOK
 		if closed {
 			opts, want = append(opts, WithFailClosed()), http.StatusServiceUnavailable
