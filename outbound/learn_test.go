@@ -165,15 +165,26 @@ func TestCostAboveALearnedLimit(t *testing.T) {
 	})
 }
 
-// A rule without a limit remembers a bounded number of keys.
+// A rule without a limit remembers a bounded number of keys, and a paused one longer than others.
 func TestLearnedKeysAreBounded(t *testing.T) {
-	client := New(newStill(), Rules(Rule{Name: "learns", Key: keyOf}))
-	for i := range mostKeys + 10 {
-		if _, err := client.RoundTrip(request(t.Context(), fmt.Sprint(i))); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript("429\nRetry-After: 600")
+		client := New(s, Rules(Rule{Name: "learns", Key: keyOf}))
+		for i := range mostKeys + 10 {
+			if _, err := client.RoundTrip(request(t.Context(), fmt.Sprint(i))); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	if n := len(client.limits[0].keys); n != mostKeys {
-		t.Errorf("%d keys", n)
-	}
+		r := client.limits[0]
+		if n := len(r.keys); n != mostKeys {
+			t.Errorf("%d keys", n)
+		}
+		for len(r.keys) > 100 {
+			r.forget()
+		}
+		sendAll(t, client, "0")
+		if d := time.Since(s.begin); d != 10*time.Minute {
+			t.Errorf("the paused key is sent after %v", d)
+		}
+	})
 }

@@ -8,8 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,7 +22,15 @@ import (
 // nginx is an nginx that limits the requests of each value of the field Key, and a transport to it.
 type nginx struct {
 	http.RoundTripper
-	refused atomic.Uint64
+	mu      sync.Mutex
+	pauses  map[string]int     // that the transport has obeyed, by key
+	refused map[refusalsOf]int // requests that were refused
+}
+
+// refusalsOf are the refusals of requests of a key that were sent after a number of pauses.
+type refusalsOf struct {
+	key    string
+	pauses int
 }
 
 // startNginx starts nginx with these directives in its location. Without an nginx it skips the test,
@@ -82,20 +90,34 @@ http {
 	})
 	base := &http.Transport{DialContext: dial}
 	t.Cleanup(base.CloseIdleConnections)
-	return &nginx{RoundTripper: base}
+	return &nginx{
+		RoundTripper: base, pauses: make(map[string]int), refused: make(map[refusalsOf]int),
+	}
 }
 
 func (n *nginx) RoundTrip(r *http.Request) (*http.Response, error) {
+	key := keyOf(r)
+	before := refusalsOf{key, n.pausesOf(key)}
 	w, err := n.RoundTripper.RoundTrip(r)
-	if err == nil && w.StatusCode != http.StatusOK {
-		n.refused.Add(1)
+	if err == nil && w.StatusCode == http.StatusTooManyRequests {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.refused[before]++
+		w.Header.Set("Pauses", fmt.Sprint(before.pauses))
 	}
 	return w, err
 }
 
-// load sends requests for each of two keys, each from several goroutines.
+func (n *nginx) pausesOf(key string) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.pauses[key]
+}
+
+// load sends requests for each of two keys, each from several goroutines. Each of them ends after a
+// number of requests, or of pauses.
 func (n *nginx) load(
-	t *testing.T, goroutines, requests int, opts ...outbound.Option,
+	t *testing.T, goroutines, requests, pauses int, opts ...outbound.Option,
 ) outbound.RuleStats {
 	t.Helper()
 	transport := outbound.New(n, opts...)
@@ -103,7 +125,7 @@ func (n *nginx) load(
 	for _, key := range []string{"a", "b"} {
 		for range goroutines {
 			all.Go(func() {
-				for range requests {
+				for i := 0; i < requests && n.pausesOf(key) < pauses; i++ {
 					r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://nginx", nil)
 					if err != nil {
 						t.Error(err)
@@ -116,6 +138,11 @@ func (n *nginx) load(
 						return
 					}
 					_ = w.Body.Close()
+					if before, err := strconv.Atoi(w.Header.Get("Pauses")); err == nil {
+						n.mu.Lock()
+						n.pauses[key] = before + 1
+						n.mu.Unlock()
+					}
 				}
 			})
 		}
@@ -134,24 +161,26 @@ func TestNginxRefusesNone(t *testing.T) {
 	n := startNginx(t, rate, fmt.Sprintf("limit_req zone=keys burst=%d nodelay;", capacity-1))
 	rule := outbound.Rule{Name: "nginx", Key: keyOf,
 		Limit: tb.Limit{Capacity: capacity, Tokens: rate, Per: time.Second}}
-	stats := n.load(t, 20, 3, outbound.Rules(rule), outbound.Margin(time.Second))
-	if n.refused.Load() != 0 || stats.Waited == 0 {
-		t.Errorf("%d refused, %+v", n.refused.Load(), stats)
+	stats := n.load(t, 20, 3, 1, outbound.Rules(rule), outbound.Margin(time.Second))
+	if len(n.refused) > 0 || stats.Waited == 0 {
+		t.Errorf("%v refused, %+v", n.refused, stats)
 	}
 	rule.Limit.Capacity *= 2
-	if stats := n.load(t, 2*capacity, 1, outbound.Rules(rule)); stats.Refused == 0 {
+	if stats := n.load(t, 2*capacity, 1, 1, outbound.Rules(rule)); stats.Refused == 0 {
 		t.Errorf("none of twice as much refused: %+v", stats)
 	}
 }
 
-// A client that has no limit, and is told none, is refused once a pause, but for what was under way.
+// A client that has no limit, and is told none, is refused once a pause. Only its first requests are
+// under way together.
 func TestNginxIsLearned(t *testing.T) {
 	t.Parallel()
 	n := startNginx(t, 20, "limit_req zone=keys burst=9 nodelay; add_header Retry-After 1 always;")
-	const goroutines = 4
-	stats := n.load(t, goroutines, 7, outbound.Rules(outbound.Rule{Name: "learns", Key: keyOf}))
-	const first = 2 * (goroutines - 1)
-	if stats.Held == 0 || stats.Refused > stats.Held+first || n.refused.Load() != stats.Refused {
-		t.Errorf("%d refused, %+v", n.refused.Load(), stats)
+	const pauses = 4
+	n.load(t, 4, 1000, pauses, outbound.Rules(outbound.Rule{Name: "learns", Key: keyOf}))
+	for of, requests := range n.refused {
+		if of.pauses > 0 && of.pauses < pauses && requests > 1 {
+			t.Errorf("%d requests of %s refused after %d pauses", requests, of.key, of.pauses)
+		}
 	}
 }
