@@ -277,6 +277,11 @@ func load(t *testing.T, v *vendor, processes int, d time.Duration, opts ...Optio
 	var refused uint64
 	for _, c := range clients {
 		refused += c.Stats().Rules[0].Refused
+		for _, k := range c.limits[0].keys {
+			if len(k.waiting) > 0 || k.users.Load() > 0 {
+				t.Errorf("%d attempts still wait, %d have the key", len(k.waiting), k.users.Load())
+			}
+		}
 	}
 	return refused
 }
