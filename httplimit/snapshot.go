@@ -13,7 +13,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// snapshotFormat and snapshotVersion begin a snapshot. Another version is an error.
+// snapshotFormat and snapshotVersion begin a snapshot. Restore also reads the version before, which
+// has no holds. Another version is an error.
 const (
 	snapshotFormat  = "httplimit buckets"
 	snapshotVersion = 6
@@ -128,8 +129,8 @@ type Restored struct {
 // changed, its buckets keep their tokens, but not more than the capacity, and their debt.
 //
 // Restore returns an error, and changes nothing, if r has anything but a whole snapshot of this
-// version, or more buckets for a rule than its table can hold. The error has the number of the
-// line.
+// version or the one before, or more buckets for a rule than its table can hold. The error has the
+// number of the line.
 func (l *Limiter) Restore(r io.Reader) (Restored, error) {
 	l.reload.Lock() // because a reload replaces tables
 	defer l.reload.Unlock()
@@ -189,7 +190,7 @@ func (s *restoration) read(r io.Reader) error {
 	switch h := &s.head; {
 	case h.Format != snapshotFormat:
 		return fmt.Errorf("the format is %q, want %q", h.Format, snapshotFormat)
-	case h.Version != snapshotVersion:
+	case h.Version != snapshotVersion && h.Version != snapshotVersion-1:
 		return fmt.Errorf("the version is %d, want %d", h.Version, snapshotVersion)
 	}
 	in.DisallowUnknownFields()

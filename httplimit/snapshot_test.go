@@ -150,7 +150,7 @@ func TestBadSnapshotsAreErrorsAndChangeNothing(t *testing.T) {
 		{lines[0], "line 1: is not the begin of a snapshot: gzip: invalid header"},
 		{zip(""), "line 1: is not the begin of a snapshot: EOF"},
 		{zip("{}"), `line 1: the format is "", want "httplimit buckets"`},
-		{line(1, `"version":6`, `"version":5`), "line 1: the version is 5, want 6"},
+		{line(1, `"version":6`, `"version":4`), "line 1: the version is 4, want 6"},
 		{line(1, `"version":6`, `"version":7`), "line 1: the version is 7, want 6"},
 		{line(4, `"at":`, `"held":1,"at":`), "line 4: ratelimit: Held is 1970"},
 		{good[:len(good)-1], "line 5: unexpected EOF"},
@@ -182,18 +182,22 @@ func TestBadSnapshotsAreErrorsAndChangeNothing(t *testing.T) {
 	}
 }
 
-// A hold stays across a restart.
+// A hold stays across a restart. The version before has no holds, and is read.
 func TestSnapshotKeepsHolds(t *testing.T) {
 	s := newSite(t, slowRule(0.001, 3))
 	s.get("K: 1")
 	s.get("K: 3")
+	before := strings.Replace(unzip(t, s.snapshot()), `"version":6`, `"version":5`, 1)
+	next, _ := s.restarted(zip(before), slowRule(0.001, 3))
+	next.granted(2, "K: 1")
+	next.granted(2, "K: 3")
 	for value, d := range map[string]time.Duration{"1": time.Hour, "4": math.MaxInt64} {
 		key := string(compositekey.Append(nil, value))
 		if err := s.policy.Load().rules[0].table.Hold(t.Context(), key, s.now.Add(d)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	next, _ := s.restarted(s.snapshot(), slowRule(0.001, 3))
+	next, _ = s.restarted(s.snapshot(), slowRule(0.001, 3))
 	next.now = next.now.Add(time.Hour)
 	next.granted(0, "K: 1")
 	next.granted(3, "K: 3")
