@@ -19,7 +19,7 @@ type Explanation struct {
 	// Tier is the name of the request's tier, or "" if it has the limit of the rule itself.
 	Tier string
 	// Class is the class of Priority that the request counts as: a name in Keep, or policy.AnyClass
-	// for all others. It is "" if the rule has no classes.
+	// for all others. It is "" if the rule has no classes, or refuses the request for a key.
 	Class  string
 	Shadow bool
 	// Adaptive is the range of the rate, or zero if the rate is fixed.
@@ -51,15 +51,15 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 			Key: c.keyParts(e.rule), Tier: e.tierName, Shadow: e.Shadow,
 			Block: e.Block, Estimate: e.price.inResponse,
 		}
-		if e.classes != nil {
-			x.Class = e.classes.of(c, e).name
-		}
 		switch e.fault {
 		case isMissing:
 			x.MissingKey = e.faultyKey
 		case isRepeated, isUnclear:
 			x.AmbiguousKey = e.faultyKey
 		default:
+			if e.classes != nil {
+				x.Class = e.classes.of(c, e).name
+			}
 			if _, err := c.prepare(e); err == nil {
 				// An error leaves the zero Decision and the zero Level.
 				e.decision, _ = e.charge.Peek(c.now)

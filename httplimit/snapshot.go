@@ -194,7 +194,7 @@ func (s *restoration) read(r io.Reader) error {
 		return fmt.Errorf("the version is %d, want %d", h.Version, snapshotVersion)
 	}
 	in.DisallowUnknownFields()
-	var rule *rule // of the last line of a rule; nil if its buckets are skipped
+	var current *rule // of the last line of a rule; nil if its buckets are skipped
 	begun := false
 	for {
 		s.line++
@@ -205,14 +205,14 @@ func (s *restoration) read(r io.Reader) error {
 		case err != nil:
 			return err
 		case line.Rule != "":
-			if rule, begun = s.rules[line.Rule], true; rule == nil {
+			if current, begun = s.rules[line.Rule], true; current == nil {
 				s.skipped = append(s.skipped,
 					fmt.Sprintf("rule %q: the policy has no such rule in memory", line.Rule))
 			}
 		case line.Bucket == nil || !begun:
 			return errors.New("want a rule, or a bucket after its rule")
-		case rule != nil:
-			if err := s.add(rule, line.Bucket); err != nil {
+		case current != nil:
+			if err := s.add(current, line.Bucket); err != nil {
 				return err
 			}
 		}
