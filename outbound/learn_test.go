@@ -154,6 +154,18 @@ func TestOneAtATime(t *testing.T) {
 	})
 }
 
+// What waits for its turn goes at once when the server says a limit.
+func TestTurnsEndWithALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript("429", "200\nRateLimit-Policy: 10;w=10")
+		s.latency = time.Second
+		client := New(s)
+		sendAll(t, client, "a")
+		sendAll(t, client, "a", "b", "c", "d")
+		s.check(t, "0 1 2 2 2")
+	})
+}
+
 // A cost above a limit that is learned is no error, but takes all of it.
 func TestCostAboveALearnedLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

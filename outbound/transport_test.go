@@ -494,13 +494,15 @@ func TestRetries(t *testing.T) {
 		header  string
 		timeout time.Duration
 		noBody  bool // there is no GetBody
+		badBody bool // GetBody fails
 		want    string
 		status  int
 	}{
-		"":                   {method: "GET", want: again, status: 200},
-		"a body":             {method: "PUT", body: "text", want: again, status: 200},
-		"a body without two": {method: "PUT", body: "text", noBody: true, want: "0", status: 429},
-		"not idempotent":     {method: "POST", body: "text", want: "0", status: 429},
+		"":                    {method: "GET", want: again, status: 200},
+		"a body":              {method: "PUT", body: "text", want: again, status: 200},
+		"a body without two":  {method: "PUT", body: "text", noBody: true, want: "0", status: 429},
+		"a body that is gone": {method: "PUT", body: "text", badBody: true, want: "0", status: 429},
+		"not idempotent":      {method: "POST", body: "text", want: "0", status: 429},
 		"with a key": {method: "POST", body: "text", header: "Idempotency-Key", want: again,
 			status: 200},
 		"too late":  {method: "GET", timeout: 7 * time.Second, want: "0 5", status: 429},
@@ -535,6 +537,9 @@ func TestRetries(t *testing.T) {
 			}
 			if c.noBody {
 				r.GetBody = nil
+			}
+			if c.badBody {
+				r.GetBody = func() (io.ReadCloser, error) { return nil, io.ErrUnexpectedEOF }
 			}
 			if c.header != "" {
 				r.Header.Set(c.header, "1")
@@ -670,18 +675,40 @@ func TestContextThatEndsInTheStore(t *testing.T) {
 	}
 }
 
+// broken is a store whose limiters fail.
+type broken struct{ httplimit.Store }
+
+type brokenLimiter struct{ limiter }
+
+func (s broken) Limiters(rule string, limits []tb.Limit) ([]tb.StoreLimiter, error) {
+	all, err := s.Store.Limiters(rule, limits)
+	return []tb.StoreLimiter{brokenLimiter{all[0].(limiter)}}, err
+}
+
+func (brokenLimiter) Charge(string, float64) (tb.StoreCharge, error) {
+	return nil, errors.New("the store is down")
+}
+
+func (brokenLimiter) Hold(context.Context, string, time.Time) error {
+	return errors.New("the store is down")
+}
+
 func TestStoreThatFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var seen error
-		s := newScript("429\nRetry-After: 9")
-		client := New(s, PerHost(1, 1), WithStore(failing{httplimit.Memory(), func() {}}),
-			WithHooks(Hooks{Error: func(_ *http.Request, err error) { seen = err }}))
-		sendAll(t, client, "a", "a")
-		s.check(t, "0 0")
-		if got := client.Stats(); got.Failures != 2 || seen == nil {
-			t.Error(got, seen)
-		}
-	})
+	for store, failures := range map[httplimit.Store]uint64{
+		&failing{httplimit.Memory(), func() {}}: 2, &broken{httplimit.Memory()}: 3, // and a pause
+	} {
+		bubble(fmt.Sprintf("%T", store), func(t *testing.T) {
+			var seen error
+			s := newScript("429\nRetry-After: 9")
+			client := New(s, PerHost(1, 1), WithStore(store),
+				WithHooks(Hooks{Error: func(_ *http.Request, err error) { seen = err }}))
+			sendAll(t, client, "a", "a")
+			s.check(t, "0 0")
+			if got := client.Stats(); got.Failures != failures || seen == nil {
+				t.Error(got, seen)
+			}
+		})(t)
+	}
 }
 
 func TestHooksAndStats(t *testing.T) {
