@@ -22,14 +22,13 @@ type attempt struct {
 		decisions [1]tb.Decision
 	}
 
-	mu        sync.Mutex // guards the rest, and the charges, while the attempt waits
-	isWaiting bool
-	number    uint64    // in the order in which attempts began to wait
-	taken     time.Time // when the charges were taken
-	slot      time.Time // when their tokens may be used
-	slowest   *rule     // whose tokens come last, if they come later
-	err       error     // why the attempt could not take anew
-	moved     chan struct{}
+	mu      sync.Mutex // guards the rest, and the charges, while the attempt waits
+	number  uint64     // in the order in which attempts began to wait
+	taken   time.Time  // when the charges were taken
+	slot    time.Time  // when their tokens may be used
+	slowest *rule      // whose tokens come last, if they come later
+	err     error      // why the attempt could not take anew
+	moved   chan struct{}
 }
 
 // part is an attempt in one rule.
@@ -43,7 +42,8 @@ type part struct {
 }
 
 func (t *Transport) begin(r *http.Request) *attempt {
-	a := &attempt{t: t, r: r}
+	a := t.attempts.Get().(*attempt)
+	a.t, a.r = t, r
 	a.parts, a.charges = a.room.parts[:0], a.room.charges[:0]
 	for _, rule := range t.limits {
 		p := part{rule: rule, key: rule.get(rule.Key(a.r)), cost: 1}
@@ -68,6 +68,9 @@ func (a *attempt) end() {
 		}
 		p.key.users.Add(-1)
 	}
+	t := a.t
+	*a = attempt{}
+	t.attempts.Put(a)
 }
 
 // await returns when the attempt may be sent. If it returns an error, nothing is taken.
@@ -111,11 +114,11 @@ func (a *attempt) enter() (wait time.Duration, slowest *rule, err error) {
 	}
 	if err = a.take(); err == nil && a.slowest != nil {
 		wait, slowest = time.Until(a.slot), a.slowest
-		a.isWaiting, a.number, a.moved = true, a.t.entered.Add(1), make(chan struct{}, 1)
+		a.number, a.moved = a.t.entered.Add(1), make(chan struct{}, 1)
 		for i := range a.parts {
 			k := a.parts[i].key
 			k.mu.Lock()
-			k.waiting[a] = struct{}{}
+			k.waiting[a] = true
 			k.mu.Unlock()
 		}
 	}
@@ -240,7 +243,6 @@ func (a *attempt) leave(err error) (left time.Duration, _ error) {
 	} else if left = time.Until(a.slot); err == nil && left > 0 {
 		return left, nil
 	}
-	a.isWaiting = false
 	for i := range a.parts {
 		k := a.parts[i].key
 		k.mu.Lock()

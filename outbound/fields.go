@@ -86,8 +86,7 @@ func read(status int, h http.Header, isFull bool) (x answer) {
 	}
 	for i := range families {
 		f := &families[i]
-		left := h[f.remaining]
-		if isFull || len(left) > 1 || len(left) == 1 && !(number(left[0]) > 0) {
+		if left := h[f.remaining]; isFull || len(left) > 0 && !isLeft(left) {
 			x.readFamily(f)
 		}
 	}
@@ -96,6 +95,11 @@ func read(status int, h http.Header, isFull bool) (x answer) {
 	x.isRefusal = status == http.StatusTooManyRequests ||
 		mayRefuse && (x.retry != unknown || slices.ContainsFunc(x.notices, isEmpty))
 	return x
+}
+
+// isLeft reports whether a field is one number that is plainly above 0.
+func isLeft(lines []string) bool {
+	return len(lines) == 1 && lines[0] >= "1" && lines[0] < ":" && !strings.Contains(lines[0], ",")
 }
 
 // readFamily reads three fields. If a field is repeated, or is a list, the value that slows down

@@ -43,7 +43,7 @@ type key struct {
 
 	takes   sync.RWMutex // read while an attempt takes its charges, locked by a change
 	mu      sync.Mutex   // of waiting
-	waiting map[*attempt]struct{}
+	waiting map[*attempt]bool
 
 	learned
 }
@@ -82,7 +82,7 @@ func (r *rule) get(text string) *key {
 		if len(r.keys) >= mostKeys {
 			r.forget()
 		}
-		k = &key{text: text, limiter: r.limiter, waiting: make(map[*attempt]struct{})}
+		k = &key{text: text, limiter: r.limiter, waiting: make(map[*attempt]bool)}
 		if r.learns {
 			k.turn, k.limit = make(chan struct{}, 1), unlimited
 			if l, err := r.newLimiter(unlimited); err == nil {
@@ -116,16 +116,19 @@ func (r *rule) forget() {
 func (k *key) change(end time.Time, f func()) {
 	k.takes.Lock()
 	defer k.takes.Unlock()
-	k.mu.Lock()
-	all := slices.SortedFunc(maps.Keys(k.waiting),
-		func(a, b *attempt) int { return cmp.Compare(a.number, b.number) })
-	k.mu.Unlock()
-	for _, a := range all { // in the same order in all keys
+	var all []*attempt
+	isEarly := false
+	for _, a := range k.line() { // in the same order in all keys
 		a.mu.Lock()
+		if !k.hasWaiting(a) { // any more: it may be another attempt by now
+			a.mu.Unlock()
+			continue
+		}
 		defer a.mu.Unlock()
+		all = append(all, a)
+		isEarly = isEarly || a.slot.Before(end)
 	}
-	all = slices.DeleteFunc(all, func(a *attempt) bool { return !a.isWaiting })
-	if !slices.ContainsFunc(all, func(a *attempt) bool { return a.slot.Before(end) }) {
+	if !isEarly {
 		all = nil
 	}
 	for _, a := range slices.Backward(all) {
@@ -139,4 +142,18 @@ func (k *key) change(end time.Time, f func()) {
 		default:
 		}
 	}
+}
+
+// line returns what waits for the bucket, in the order in which it came.
+func (k *key) line() []*attempt {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.SortedFunc(maps.Keys(k.waiting),
+		func(a, b *attempt) int { return cmp.Compare(a.number, b.number) })
+}
+
+func (k *key) hasWaiting(a *attempt) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.waiting[a]
 }
