@@ -76,8 +76,6 @@ func read(status int, h http.Header, isFull bool) (x answer) {
 		if x.retry == unknown {
 			x.retry = x.longest("Retry-After", time.Second)
 		}
-	} else if age := h["Age"]; len(age) > 0 && age[0] != "0" {
-		return x // of a cache, and about an earlier request
 	}
 	isZero := func(line string) bool { return strings.Contains(line, "=0") }
 	if isFull || slices.ContainsFunc(h["Ratelimit"], isZero) {
@@ -89,6 +87,9 @@ func read(status int, h http.Header, isFull bool) (x answer) {
 		if left := h[f.remaining]; isFull || len(left) > 0 && !isLeft(left) {
 			x.readFamily(f)
 		}
+	}
+	if len(x.notices) > 0 && !mayRefuse && number(h.Get("Age")) > 0 {
+		return answer{retry: unknown} // of a cache, and about an earlier request
 	}
 	// 503 and 403 have other causes, too.
 	isEmpty := func(n *notice) bool { return n.remaining == 0 }
