@@ -8,8 +8,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// A key of a rule without a limit has this one until the server says another. If the server refuses,
-// or says that nothing is left, but not what the limit is, one attempt at a time may go.
+// A key of a rule without a limit has this one until the server says another. If the server
+// refuses, or says that nothing is left, but not what the limit is, one attempt at a time may go.
 var unlimited = tb.Limit{Capacity: 1 << 20, Tokens: 1_000_000, Per: time.Second}
 
 const (
@@ -25,8 +25,8 @@ type learned struct {
 	heard    time.Time
 }
 
-// queue waits for the turns of the attempt. It reports whether other attempts have gone before: then
-// the server may have said something else meanwhile.
+// queue waits for the turns of the attempt. It reports whether other attempts have gone before:
+// then the server may have said something else meanwhile.
 func (a *attempt) queue() (queued bool, err error) {
 	for i := range a.parts {
 		p := &a.parts[i]
@@ -87,8 +87,8 @@ func (k *key) hear(said tb.Limit, now time.Time) tb.Limit {
 	return k.limit
 }
 
-// limitOf returns the limit of a unit that a response says, or unlimited, and what is left of it. Of
-// several it is the one with the shortest window.
+// limitOf returns the limit of a unit that a response says, or unlimited, and what is left of it.
+// Of several it is the one with the shortest window.
 func (x *answer) limitOf(unit Unit) (limit tb.Limit, left float64) {
 	limit, left = unlimited, unknown
 	for _, n := range x.notices {

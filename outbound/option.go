@@ -88,8 +88,8 @@ func Rules(rules ...Rule) Option {
 	return func(s *settings) { s.rules = append(s.rules, rules...) }
 }
 
-// WithStore sets a store of the buckets, which other processes may share, such as the *redis.Store of
-// package tb/redis. Its limiters must have the method
+// WithStore sets a store of the buckets, which other processes may share, such as the *redis.Store
+// of package tb/redis. Its limiters must have the method
 //
 //	Hold(ctx context.Context, key string, until time.Time) error
 //

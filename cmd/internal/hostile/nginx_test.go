@@ -33,8 +33,8 @@ type refusalsOf struct {
 	pauses int
 }
 
-// startNginx starts nginx with these directives in its location. Without an nginx it skips the test,
-// or fails if REQUIRE_NGINX is set, as in the gate.
+// startNginx starts nginx with these directives in its location. Without an nginx it skips the
+// test, or fails if REQUIRE_NGINX is set, as in the gate.
 func startNginx(t *testing.T, rate int, location string) *nginx {
 	t.Helper()
 	path, err := exec.LookPath("nginx")
