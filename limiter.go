@@ -153,17 +153,13 @@ func (l *Limiter[K]) Level(ctx context.Context, key K) (Level, error) {
 // across the change. A RetryAfter or a Delay that was returned before counts by the old limit.
 // SetLimit returns a *ConfigError, and changes nothing, if the limit is out of range.
 //
-// A change has three effects beside the new limit:
-//
-//   - Cancel of an earlier grant may give nothing back.
-//   - If the new limit fills buckets sooner, the order of eviction is not exact until the old limit
-//     would have filled them too.
-//   - A bucket whose own time is ahead of the clock by more than a minute may be full after more
-//     than 64 changes without a use.
+// After a change, Cancel of an earlier grant may give nothing back. If the new limit fills buckets
+// sooner, the order of eviction is not exact until the old limit would have filled them too. A
+// bucket whose own time is ahead of the clock by more than a minute may be full after more than 64
+// changes without a use.
 //
 // The limiter remembers the last 64 limits, and older ones while a bucket that was last used under
-// them may lack tokens. Each takes about 200 bytes, and the next call on a bucket goes through
-// those that the bucket has missed.
+// them may lack tokens. Each takes about 200 bytes.
 func (l *Limiter[K]) SetLimit(limit Limit) error { return (*cas.Limiter[K])(l).SetLimit(limit) }
 
 // Limit returns the limit of all keys, or of tier 0 if there are several.

@@ -19,8 +19,8 @@
 //
 // # Which method
 //
-// Most callers want [Limiter.Allow], or [Limiter.TryTake] if they need only a yes or a no. Both take
-// one token. The others take more:
+// Most callers want [Limiter.Allow], or [Limiter.TryTake] if they need only a yes or a no. Both
+// take one token. The others take more:
 //
 //   - [Limiter.AllowN] takes a number of tokens, which may be a fraction, or none.
 //     [Limiter.AllowAt] is for a caller that has already read the clock.
@@ -30,7 +30,7 @@
 //     is for workers that must slow down. With a capacity of 1, grants are one token's time apart.
 //   - [Limiter.Reserve] does not sleep. It is for callers that do the waiting themselves, may
 //     cancel, or learn the cost afterwards, as with the tokens of a language model: Settle the
-//     [Reservation] of an estimate with the actual cost. MayWait of a Charge is the same in TakeAll.
+//     [Reservation] of an estimate with the actual cost. MayWait of a Charge does so in TakeAll.
 //   - [Limiter.Hold] grants nothing on a key before a time, for a ban or a pause that a server has
 //     ordered. Keep of a Charge leaves a number of tokens for those that matter more.
 //

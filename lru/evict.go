@@ -1,15 +1,13 @@
 package lru
 
 const (
-	// maxLooksToImprove bounds the search for a lower stamp: an insert that has found a value with
-	// nothing to lose stops once it has corrected that many stale stamps in all. It is also the most
-	// stamps that an insert corrects to drop idle values.
+	// maxLooksToImprove is the most stale stamps that an insert corrects once it has found a value
+	// with nothing to lose, and to drop idle values.
 	maxLooksToImprove = 16
 
-	// maxLooksToFind is the most stale stamps that an insert corrects to find a value that has
-	// nothing to lose. So it misses such a value only if more keys than that were used since the
-	// order looked at them, or after a stamp decreased. 1,024 corrections take 28 µs if the stamps
-	// come in order (BenchmarkCorrect). Each use of a key causes at most one correction.
+	// maxLooksToFind is the most that it corrects to find one. So it misses such a value only if more
+	// keys than that were used since the order looked at them, or after a stamp decreased. 1,024
+	// corrections take 28 µs if the stamps come in order (BenchmarkCorrect).
 	maxLooksToFind = 1024
 )
 

@@ -8,9 +8,9 @@ import (
 	"github.com/puzpuzpuz/xsync/v3"
 )
 
-// The table is a directory of small maps, which are xsync maps. A slot of the directory is a range
-// of hashes, and a small map serves one slot or several. A bucket is a hash bucket here. It has
-// five entries. A small map has a fixed number of root buckets, and chains more to full ones.
+// The table is a directory of small maps, which are xsync maps. A small map serves one slot of the
+// directory, which is a range of hashes, or several. It has a fixed number of root buckets, hash
+// buckets of five entries, and chains more to full ones.
 const (
 	// leastBuckets is the number of root buckets of the first small map.
 	leastBuckets = 32
@@ -36,12 +36,10 @@ const (
 // smallMap maps the hash of a key to its value.
 type smallMap[V any] = xsync.MapOf[uint64, *V]
 
-// table is a concurrent map without a bound of its own. It consists of small maps, each for a
-// span of slots of a directory that never changes its size. load and replace may be called
+// table is a concurrent map without a bound of its own. load and replace may be called
 // concurrently. The lock of the Map guards the other methods.
 //
-// A small map never grows by itself, because it gets no more keys than fit. Instead its keys are
-// moved to other maps, one after another; see move.
+// A small map never grows by itself. Its keys are moved to other maps instead; see move.
 type table[K comparable, V any] struct {
 	nodes[K, V]
 	hasher hasher[K]

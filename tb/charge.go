@@ -43,10 +43,9 @@ type entering interface {
 // TakeAll peeks at all charges first, if there are several. If one refuses, it takes nothing, and
 // calls the method Enter(t time.Time) of those that refuse and have it: see cas.Charge. If another
 // caller takes the tokens between Peek and Take, TakeAll cancels the charges that it has taken, as
-// far as Cancel can. Between Take and Cancel other callers see those tokens as spent. C1 always
-// holds, but a concurrent call may be refused meanwhile, and two calls may refuse each other.
-// Charges are taken in their order. Put a slow one first, such as a bucket in another process, so
-// that no other charge is held while it is taken.
+// far as Cancel can. C1 always holds, but meanwhile a concurrent call may be refused, and two calls
+// may refuse each other. Charges are taken in their order: put a slow one first, such as a bucket
+// in another process.
 //
 // A refused call is granted after the longest RetryAfter of its charges, and not before, if there
 // is no other caller. This does not hold for two charges on one bucket, or for a new key that a

@@ -1,10 +1,8 @@
 package cas
 
-// A held bucket has a cell without a layout: no fast path takes it for its own, so a hold costs a
-// hit nothing. The cell has the instant at which the hold ends, and the debt behind it in
-// millionths of a token. Neither depends on a limit, so changes of the limit need no care, and eras
-// are forgotten as ever. Its base is half of the instant. Its word has the debt and, as the lowest
-// bit, the other half. Only Cancel changes the word in place: other changes replace the cell.
+// A held bucket has a cell without a layout, so no fast path takes it for its own. Its base is half
+// of the instant at which the hold ends. Its word has the debt behind the hold, in millionths of a
+// token, and as the lowest bit the other half. Only Cancel changes the word in place.
 //
 // A bucket is held for a call at t under a layout m if its hold ends after both t and m.begin.
 // Otherwise its cell is one of an era that has ended: empty, or in debt, at the end of the hold.

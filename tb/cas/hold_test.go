@@ -167,7 +167,8 @@ func TestHeldDebtIsNotRoundedByATier(t *testing.T) {
 	now := time.Unix(0, 0)
 	fine := tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second}
 	coarse := tb.Limit{Capacity: 1 << 30, Tokens: 1, Per: time.Second} // its unit is a token
-	l, err := NewTiered[string]([]tb.Limit{fine, coarse}, tb.WithClock(func() time.Time { return now }))
+	clock := tb.WithClock(func() time.Time { return now })
+	l, err := NewTiered[string]([]tb.Limit{fine, coarse}, clock)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,13 +40,10 @@ func refund[H home](h H, t uint64, estimate, actual float64) {
 	})
 }
 
-// giveBack undoes a grant of a number of tokens. If the word is still the word of the grant, the
-// bucket is left as it was before. If a later reservation has put the bucket into debt, giveBack
-// does nothing, because the slot of that reservation does not change. Otherwise it gives back the
-// cost less the units that were supplied from that grant to the bucket's latest grant, but not less
-// than 0. Without the undone grant, the bucket may have been full and have lost that supply. So the
-// bucket is never fuller than without the grant. DESIGN.md §3 has the proof. A sealed cell gets
-// nothing back.
+// giveBack undoes a grant of a number of tokens. If a reservation's word is still there, the word
+// of before takes its place. A bucket that a later reservation has put into debt, and a sealed
+// cell, get nothing. Otherwise giveBack gives back the cost less the units that were supplied from
+// that grant to the bucket's latest one: DESIGN.md §3 has the proof that it is not too much.
 func (s *limits) giveBack(r receipt, tokens float64) {
 	if r.cell.isHeld() { // so it was a reservation behind the hold
 		r.cell.word.CompareAndSwap(r.after, r.before)
