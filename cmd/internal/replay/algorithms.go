@@ -82,7 +82,6 @@ func (m *algorithmMode) fill(rep *Report) {
 	rep.Algorithms = m.outcomes
 }
 
-// algorithmTable returns a table of the algorithms, after the token bucket.
 func (rep *Report) algorithmTable() table {
 	t := table{ID: "algorithms", Title: "Other algorithms under this limit",
 		Head: []string{"refused", "of requests", rep.thing() + "s refused"}, Of: "algorithm"}

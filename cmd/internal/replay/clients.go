@@ -34,7 +34,6 @@ func (c *client) visit(path uint32, second int64) {
 	c.peak.add(second)
 }
 
-// kind returns what kind of client it is.
 func (c *client) kind() suggest.Kind {
 	switch {
 	case c.several:
@@ -115,7 +114,6 @@ func (cs *clients) fill(rep *Report, cost Cost) {
 	}
 }
 
-// kinds returns the kinds of the clients, by their numbers.
 func (cs *clients) kinds() []suggest.Kind {
 	kinds := make([]suggest.Kind, len(cs.byKey))
 	for _, c := range cs.byKey {

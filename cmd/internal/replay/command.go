@@ -80,7 +80,6 @@ func (c *Command) Validate() error {
 	return err
 }
 
-// schema returns what the flags say about the logs.
 func (o *Options) schema() accesslog.Schema {
 	return accesslog.Schema{Names: o.Field, LogFormat: o.Format}
 }
@@ -159,7 +158,6 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 // sampleLines is the length of a generated log.
 const sampleLines = 100_000
 
-// logs returns the inputs.
 func (c *Command) logs(stdin io.Reader) ([]Input, error) {
 	if !c.Sample {
 		return findInputs(c.Files, stdin)
@@ -169,7 +167,6 @@ func (c *Command) logs(stdin io.Reader) ([]Input, error) {
 	}}}, nil
 }
 
-// print writes the report as text or JSON.
 func (c *Command) print(rep *Report, stdout io.Writer) error {
 	if !c.JSON {
 		return rep.WriteText(stdout)

@@ -25,7 +25,6 @@ func (p *PathLimit) isPrefix() bool { return len(p.Path) > 1 && strings.HasSuffi
 // notName matches what a name has no place for.
 var notName = regexp.MustCompile(`[/._~-]`)
 
-// nameOf returns a name for a path.
 func nameOf(path string) string {
 	return cmp.Or(strings.Trim(notName.ReplaceAllString(path, "-"), "-"), "root")
 }
@@ -206,7 +205,6 @@ func (o *Options) ask() (flags string) {
 	return flags
 }
 
-// listOf writes networks with a separator between them.
 func listOf(networks []netip.Prefix, separator string) string {
 	var all []string
 	for _, network := range networks {

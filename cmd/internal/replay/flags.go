@@ -33,7 +33,6 @@ func (r Rate) MarshalText() ([]byte, error) { return []byte(r.text), nil }
 // perSecond returns the rate in tokens a second, nearly.
 func (r Rate) perSecond() float64 { return float64(r.Tokens) / r.Per.Seconds() }
 
-// limit returns the limit with that rate and burst.
 func (r Rate) limit(burst int) tb.Limit {
 	return tb.Limit{Capacity: burst, Tokens: r.Tokens, Per: r.Per}
 }
@@ -151,7 +150,6 @@ type Share struct {
 	text     string
 }
 
-// isSet reports whether a share was given.
 func (s Share) isSet() bool { return s.text != "" }
 
 // String returns the share as a percentage.
@@ -178,7 +176,6 @@ func newShare(percentage float64) Share {
 // 1.7 times the one before. A person may need more than one request in ten seconds.
 const defaultRates = "0.1,0.15,0.2,0.3,0.5,0.7,1,1.5,2,3,5,7,10,15,20,30,50,70"
 
-// ratesOf parses rates with commas between them.
 func ratesOf(list string) (rates []Rate, err error) {
 	for text := range strings.SplitSeq(list, ",") {
 		var r Rate

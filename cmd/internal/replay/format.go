@@ -59,10 +59,8 @@ func durationText(d time.Duration) string {
 	return zeros.ReplaceAllString(d.Round(time.Second).String(), "$1")
 }
 
-// percent writes a fraction with one decimal.
 func percent(fraction float64) string { return fmt.Sprintf("%.1f %%", 100*fraction) }
 
-// dateTime writes a time to the second.
 func dateTime(t time.Time) string { return t.Format(time.DateTime) }
 
 // keyText writes a key on one line. Clients choose the text of a key, so a part that is not
@@ -82,7 +80,6 @@ func keyText(parts []string) string {
 	return strings.Join(texts, " ")
 }
 
-// shorten cuts a text down to that many runes.
 func shorten(s string, runes int) string {
 	if r := []rune(s); len(r) > runes {
 		return string(r[:runes-1]) + "…"

@@ -51,7 +51,6 @@ func newHabit(agent []byte) *habit {
 	return h
 }
 
-// add looks at a request.
 func (h *habit) add(rec *accesslog.Record) {
 	h.requests++
 	if sum := hash.Mix(hash.Add(hash.Empty, rec.Agent)); len(h.agents) < maxAgents &&
@@ -70,7 +69,6 @@ func (h *habit) add(rec *accesslog.Record) {
 	}
 }
 
-// isMany reports whether the client may be several.
 func (h *habit) isMany() bool { return h != nil && len(h.agents) >= manyAgents }
 
 // String returns the name of a crawler, which any client can send, the paths that more than half of

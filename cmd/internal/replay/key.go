@@ -34,7 +34,6 @@ type keyer struct {
 const wantKey = "want ip, user, path, host or the name of a JSON field," +
 	" and commas between several"
 
-// newKeyer returns a keyer for the key of o.
 func newKeyer(o *Options) (*keyer, error) {
 	if len(o.Keys) == 0 {
 		return nil, fmt.Errorf("no key: %s", wantKey)

@@ -126,11 +126,13 @@ func TestPageShowsValues(t *testing.T) {
 func TestPageShowsHostileKeys(t *testing.T) {
 	o := options(t, "1", 1)
 	o.Keys = []string{"user"}
-	b := open(t, pageOf(t, o, input("a.log", hostileLog(t))))
+	b := open(t, pageOf(t, o, input("<b>\u202e.log", hostileLog(t))))
 	var want []string
 	for _, user := range slices.Backward(hostile) {
 		want = append(want, keyText([]string{user}))
 	}
 	b.check(shownOrder, strings.Join(want, ","))
+	b.check(`document.scripts.length + document.querySelectorAll("b, img").length`, "1")
+	b.check(`/[\u202e\u2028\x1b]/.test(document.body.innerText)`, "false")
 	b.close()
 }

@@ -203,7 +203,6 @@ func (s *Suggestion) plan(all *Limit) []PathLimit {
 	return plan
 }
 
-// pathTable has the limits by path.
 func (rep *Report) pathTable() table {
 	t := table{ID: "paths", Title: "Limits by path, each by itself", Of: "path",
 		Head: []string{"requests", "clients", "refused", "limit"}}

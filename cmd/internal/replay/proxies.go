@@ -21,7 +21,6 @@ type forwarded struct {
 
 const maxForwarded = 1 << 12
 
-// add looks at X-Forwarded-For of a request.
 func (f *forwarded) add(list []byte) {
 	if f.requests++; len(list) == 0 {
 		return

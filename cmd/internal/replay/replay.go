@@ -43,7 +43,6 @@ type mode interface {
 	fill(rep *Report)
 }
 
-// newMode returns the mode that the options ask for.
 func newMode(o *Options) (mode, error) {
 	switch {
 	case o.Policy != nil:

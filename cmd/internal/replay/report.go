@@ -142,7 +142,6 @@ func newReport(o *Options) *Report {
 	}
 }
 
-// addTime counts a request at a time.
 func (rep *Report) addTime(t time.Time) {
 	if rep.Requests++; rep.Requests == 1 || t.Before(rep.First) {
 		rep.First = t

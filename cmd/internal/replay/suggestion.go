@@ -161,7 +161,6 @@ func (m *suggestionMode) fill(rep *Report) {
 	}
 }
 
-// whyNone says why a log that is long enough has no limit.
 func (s *Suggestion) whyNone(rep *Report) string {
 	l := leastLimit(s.Rates, rep.options.leastBurst(), math.MaxInt64)
 	if l == nil {

@@ -44,7 +44,6 @@ func (t table) write(b *strings.Builder) {
 	}
 }
 
-// kindTable has the kinds of clients.
 func (rep *Report) kindTable() table {
 	t := table{ID: "kinds", Title: "Whom the limit refuses", Of: "asking for", Head: []string{
 		rep.thing() + "s", "refused", "share", "requests", "refused", "share"}}
@@ -62,7 +61,6 @@ func (rep *Report) kindTable() table {
 	return t
 }
 
-// clientTable has the first n keys of the report.
 func (rep *Report) clientTable(n int) table {
 	t := table{ID: "clients", Title: "The clients that are refused most, and then send most",
 		Of: rep.thing(), Head: []string{"requests", "refused", "in a second"}}

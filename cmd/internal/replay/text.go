@@ -80,7 +80,6 @@ func spanText(rep *Report) string {
 	return durationText(max(rep.Last.Sub(rep.First).Round(time.Second), time.Second))
 }
 
-// theLimit returns the limit in words.
 func (rep *Report) theLimit() string {
 	l, name := rep.Limit, "Limit"
 	if rep.Suggestion != nil {
@@ -94,7 +93,6 @@ func (rep *Report) theLimit() string {
 	return text
 }
 
-// cost says what the limit refuses.
 func (rep *Report) cost() string {
 	l := rep.Limit
 	text := "It refuses " + ofAll(l.KeysRefused, rep.Keys, rep.thing())

@@ -35,7 +35,6 @@ type timeline struct {
 	bins  []bin
 }
 
-// width returns the width of a bin.
 func (t *timeline) width() time.Duration { return binWidths[t.level] }
 
 // add counts a decision in a second since 1970. Seconds never step back.

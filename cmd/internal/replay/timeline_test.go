@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -35,16 +36,18 @@ func TestTimelineAgreesWithCounting(t *testing.T) {
 	}
 }
 
+// The table has each interval of the log, and the requests and the refusals in it.
 func TestTimelineIsAsFineAsItCanBe(t *testing.T) {
 	line := new(timeline)
 	line.add(1001, true)
-	line.add(1001+maxBins-1, true)
+	line.add(1001+maxBins-1, false)
 	if line.width() != time.Second {
 		t.Errorf("%d s: bins of %v, want 1s", maxBins, line.width())
 	}
 	line.add(1001+maxBins, true)
-	if line.width() != 5*time.Second || line.first != 1001/5 || len(line.bins) != 103 {
-		t.Errorf("a second more: %d bins from %d on of %v, want 5s", len(line.bins), line.first,
-			line.width())
+	table := line.table(true)
+	got := fmt.Sprint(len(table.Rows), line.first, table.Title, table.Rows[102])
+	if want := "103 200Requests in each 5s{1970-01-01 00:25:10  [2 1]}"; got != want {
+		t.Errorf("a second more: %s, want %s", got, want)
 	}
 }

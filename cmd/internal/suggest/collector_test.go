@@ -116,4 +116,9 @@ func TestACostThatNoBurstCanPay(t *testing.T) {
 			t.Errorf("cost %v: burst %d, want %d", cost, got, want)
 		}
 	}
+	log := slices.Repeat([]request{{"a", 0, tb.MaxCapacity, 0}}, 5000)
+	_, got := collect(tb.MaxCapacity, log, oneASecond).Refusals(0, []uint64{1, tb.MaxCapacity})
+	if !slices.Equal(got, []uint64{5000, 4999}) {
+		t.Errorf("%d refused, want all and all but one", got)
+	}
 }

@@ -2,7 +2,6 @@ package suggest
 
 import (
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -39,31 +38,6 @@ func refusedBy(
 		requests += n
 	}
 	return clients, requests
-}
-
-func TestRefusalsByHand(t *testing.T) {
-	limit := tb.Limit{Capacity: 1, Tokens: 1, Per: 1e9}
-	for _, tt := range []struct {
-		seconds []int64 // of the requests
-		cost    uint64
-		bursts  []uint64
-		want    []uint64 // refused requests
-	}{
-		{[]int64{0, 0, 0, 1, 1}, 1, []uint64{1, 2, 3, 4}, []uint64{3, 2, 1, 0}},
-		{[]int64{0, 0, 2, 2}, 2, []uint64{1, 2, 3, 4, 6}, []uint64{4, 2, 2, 1, 0}},
-		{make([]int64, 1400), 1, []uint64{1000, 1399, 1400}, []uint64{400, 1, 0}},
-		{make([]int64, 20), tb.MaxCapacity, []uint64{1, tb.MaxCapacity}, []uint64{20, 19}},
-		{make([]int64, 5000), tb.MaxCapacity, []uint64{tb.MaxCapacity}, []uint64{4999}},
-	} {
-		var log []request
-		for _, s := range tt.seconds {
-			log = append(log, request{"a", 1e18 + s*1e9, tt.cost, uint32(s)})
-		}
-		_, got := collect(tt.cost, log, limit).Refusals(0, tt.bursts)
-		if !slices.Equal(got, tt.want) {
-			t.Errorf("cost %d, bursts %d: %d refused, want %d", tt.cost, tt.bursts, got, tt.want)
-		}
-	}
 }
 
 // Beyond their bound no times are kept, and requests are not counted.
