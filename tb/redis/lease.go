@@ -107,7 +107,7 @@ func (ls *leases) take(
 	select {
 	case x.busy <- struct{}{}:
 	default:
-		waits = true // and shares a command with others if it finds too few tokens
+		waits = true                  // and shares a command with others if it finds too few tokens
 		var cancel context.CancelFunc // the wait and the command after it have one timeout
 		ctx, cancel = context.WithTimeout(ctx, l.timeout)
 		defer cancel()
