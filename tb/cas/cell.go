@@ -141,25 +141,6 @@ func (c *cell) take(m *layout, t, cost uint64) (d tb.Decision, before, after uin
 	}
 }
 
-// peek returns what take would decide. ok is false if it leaves the call to the function peek: the
-// call is not plain, there is no cell, m is not its layout, or the word is sealed.
-func (c *cell) peek(m *layout, t uint64, want *request) (d tb.Decision, ok bool) {
-	if c == nil || !m.owns(c) || !want.isPlain() {
-		return tb.Decision{}, false
-	}
-	word := c.word.Load()
-	if isSealed(word) {
-		return tb.Decision{}, false
-	}
-	cost := m.unitsOf(want.tokens)
-	b := m.balanceOf(c.base, word).refilled(m.supply.at(t))
-	b.deficit += cost
-	if b.deficit > m.capacity {
-		return m.refusal(b, t, cost), true
-	}
-	return m.grant(b.deficit), true
-}
-
 // grant returns the decision of a granted call that left the given deficit, which is within the
 // capacity.
 func (m *layout) grant(deficit uint64) tb.Decision {

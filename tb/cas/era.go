@@ -179,6 +179,12 @@ func (m *layout) balanceWith(micros int64, now wide) balance {
 	return m.balanceOfUnits(micros/perUnit, now)
 }
 
+// saved is the state of a bucket, in tokens, by instants.
+type saved struct {
+	tokens    float64
+	at, until uint64 // at which it has them, and until which it is held, or 0
+}
+
 // restored returns the balance of a bucket that had the state s. It has been refilled at the
 // present rate since, also before the limit has changed. Or it is held, and has the state then.
 func (m *layout) restored(s saved, now uint64) balance {

@@ -93,12 +93,6 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 	return nil
 }
 
-// saved is the state of a bucket, in tokens, by instants.
-type saved struct {
-	tokens    float64
-	at, until uint64 // at which it has them, and until which it is held, or 0
-}
-
 // saved returns the state s at t, which is wall by the wall clock. If that was set back, a hold is
 // no longer than it was.
 func (c *clock) saved(s tb.State, t uint64, wall time.Time) saved {
