@@ -2,7 +2,6 @@
 package howto
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -14,8 +13,6 @@ import (
 	"github.com/seed-181794aa/ratelimit"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
-
-var ctx = context.Background()
 
 var handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 
@@ -66,7 +63,6 @@ func Example_byPlan() {
 
 func Example_whoIsLimited() {
 	user := func(r *http.Request) string { name, _, _ := r.BasicAuth(); return name }
-
 	refused := func(_ *http.Request, e httplimit.Event) {
 		slog.Info("refused", "rule", e.Rule, "key", httplimit.FormatKey(e.Key), "for", e.RetryAfter)
 	}
@@ -76,23 +72,6 @@ func Example_whoIsLimited() {
 	err := limiter.Reset("per-key", "key=ada") // as the hook has written it
 	fmt.Println(before, limiter.Stats()[0].Refused, err, statuses(limiter, "ada"))
 	// Output: [200 429] 1 <nil> [200]
-}
-
-func Example_worker() {
-	pace, err := ratelimit.NewBucket(ratelimit.Limit{Capacity: 1, Tokens: 100, Per: time.Second})
-	if err != nil {
-		panic(err)
-	}
-	for i := range 3 {
-		if err := pace.Wait(ctx, 1); err != nil { // exactly 10 ms apart
-			panic(err)
-		}
-		fmt.Println("job", i)
-	}
-	// Output:
-	// job 0
-	// job 1
-	// job 2
 }
 
 // Package testing/synctest moves the clock of a bubble, in which the limiter is made.
