@@ -89,8 +89,8 @@ func TestPageOfASuggestion(t *testing.T) {
 	// Labels that would cover each other are one, at the dot.
 	b.check(`apart({ valToPos: (v) => v }, [{ x: 90, y: 0, text: "a" }, { x: 5, y: 1, text: "b",`+
 		` dot: true }]).map((m) => [m.x, m.y, m.text, m.dots[0].x].join(";")).join()`, "5;1;a, b;5")
-	b.check(`read($("bursts")).columns[0][$("bursts").querySelector("small").closest("tr").rowIndex - 1]`,
-		fmt.Sprint(rep.Limit.Burst))
+	b.check(`read($("bursts")).columns[0][
+		$("bursts").querySelector("small").closest("tr").rowIndex - 1]`, fmt.Sprint(rep.Limit.Burst))
 	b.close()
 }
 

@@ -146,7 +146,8 @@ func (rep *Report) writeData(b *strings.Builder) {
 	}
 	if len(formats) > 0 {
 		fmt.Fprintf(b, "%s: %s, %s%s%s.\n", rep.logName(), counted(sum.Lines, "line"),
-			strings.Join(formats, " and "), ifAny(sum.Others, ", %s of them not requests"), ifAny(sum.Malformed, ", %s malformed"))
+			strings.Join(formats, " and "), ifAny(sum.Others, ", %s of them not requests"),
+			ifAny(sum.Malformed, ", %s malformed"))
 	}
 }
 
