@@ -80,3 +80,15 @@ func TestChargeOfNaNTakesNothing(t *testing.T) {
 		t.Errorf("%d keys, want 0", n)
 	}
 }
+
+// A charge of a limiter with a clock of its own needs a reading of it.
+func TestChargeKnowsItsClock(t *testing.T) {
+	for _, opts := range [][]tb.Option{nil, {tb.WithClock(time.Now)}} {
+		l := mutex.NewTokenBucket(1, 1, opts...)
+		c, _ := l.Charge("a", 1)
+		inert, _ := l.Charge("a", 0)
+		if got := c.HasClock(); got != (opts != nil) || inert.HasClock() {
+			t.Errorf("%d options: %t, and %t if inert", len(opts), got, inert.HasClock())
+		}
+	}
+}
