@@ -128,7 +128,8 @@ func TestEarlyAnswerLeavesOtherStreamsAlone(t *testing.T) {
 	}), "--policy=off", "--h2c")
 	connections := map[string]bool{}
 	client := overHTTP2(t)
-	client.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+	transport := client.Transport.(*http.Transport)
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
 		if err == nil {
 			connections[conn.LocalAddr().String()] = true
