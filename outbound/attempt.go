@@ -42,8 +42,7 @@ type part struct {
 }
 
 func (t *Transport) begin(r *http.Request) *attempt {
-	a := t.attempts.Get().(*attempt)
-	a.t, a.r = t, r
+	a := &attempt{t: t, r: r}
 	a.parts, a.charges = a.room.parts[:0], a.room.charges[:0]
 	for _, rule := range t.limits {
 		p := part{rule: rule, key: rule.get(rule.Key(a.r)), cost: 1}
@@ -68,9 +67,6 @@ func (a *attempt) end() {
 		}
 		p.key.users.Add(-1)
 	}
-	t := a.t
-	*a = attempt{}
-	t.attempts.Put(a)
 }
 
 // await returns when the attempt may be sent. If it returns an error, nothing is taken.

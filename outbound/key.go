@@ -120,7 +120,7 @@ func (k *key) change(end time.Time, f func()) {
 	isEarly := false
 	for _, a := range k.line() { // in the same order in all keys
 		a.mu.Lock()
-		if !k.hasWaiting(a) { // any more: it may be another attempt by now
+		if !k.hasWaiting(a) { // any more
 			a.mu.Unlock()
 			continue
 		}

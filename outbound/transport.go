@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,7 +20,6 @@ type Transport struct {
 	limits   []*rule
 	isShared bool // other processes may take from the buckets
 	learns   bool // a rule has no limit
-	attempts sync.Pool
 	entered  atomic.Uint64
 	sent     atomic.Uint64
 	failures atomic.Uint64
@@ -37,7 +35,6 @@ func New(base http.RoundTripper, opts ...Option) *Transport {
 	t := &Transport{base: base, settings: settings{
 		maxPause: time.Hour, logger: slog.New(slog.DiscardHandler),
 	}}
-	t.attempts.New = func() any { return new(attempt) }
 	for _, o := range opts {
 		o(&t.settings)
 	}

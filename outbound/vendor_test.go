@@ -411,3 +411,31 @@ func TestVendorWhoseLimitIsLearned(t *testing.T) {
 		})(t)
 	}
 }
+
+// Pauses and the attempts that they move meet at any point, in real time.
+func TestPausesOfManyAttempts(t *testing.T) {
+	const goroutines, requests = 16, 150
+	s := newScript()
+	s.answer = func(n int, r *http.Request) *http.Response {
+		if n%2 == 0 {
+			return respond(r, "429\nRetry-After-Ms: 0.05")
+		}
+		return respond(r, "200")
+	}
+	client := New(s, Rules(perSecond("all", 1, 50_000), perSecond("each", 1, 50_000)))
+	client.limits[0].Key = func(*http.Request) string { return "all" }
+	var all sync.WaitGroup
+	for i := range goroutines {
+		all.Go(func() {
+			for range requests {
+				if _, err := client.RoundTrip(request(t.Context(), strconv.Itoa(i%3))); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if got := client.Stats(); got.Sent != goroutines*requests || got.Rules[0].Held == 0 {
+		t.Errorf("%+v", got)
+	}
+}
