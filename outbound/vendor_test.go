@@ -183,7 +183,7 @@ func TestPauseAfterALongWait(t *testing.T) {
 func TestPauseOfASlowKey(t *testing.T) {
 	trips, refuse := make(chan struct{}), make(chan struct{})
 	s := newScript()
-	s.answer = func(n int, r *http.Request) *http.Response {
+	s.answer = func(_ int, r *http.Request) *http.Response {
 		if keyOf(r) == "slow" {
 			<-refuse
 		}

@@ -44,11 +44,7 @@ func startNginx(t *testing.T, rate int, location string) *nginx {
 	if err != nil {
 		t.Skipf("%v: outbound was not tested against nginx", err)
 	}
-	dir, err := os.MkdirTemp("", "nginx") // a socket has a short name
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := t.TempDir()
 	socket, conf := filepath.Join(dir, "socket"), filepath.Join(dir, "nginx.conf")
 	err = os.WriteFile(conf, fmt.Appendf(nil, `
 daemon off;
