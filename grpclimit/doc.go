@@ -29,13 +29,4 @@
 //   - Canceled or DeadlineExceeded if the context of the call ends while the call waits.
 //
 // The values of keys are in no status, because they may be secrets.
-//
-// # Messages of streams
-//
-// StreamServerInterceptor takes tokens when a stream starts, and MessageServerInterceptor takes
-// tokens for each message that it receives. Each belongs to the Limiter that has the policy for it.
-//
-// # Clients
-//
-// UnaryClientInterceptor and StreamClientInterceptor make calls wait for a limiter of the client.
 package grpclimit

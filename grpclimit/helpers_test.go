@@ -37,7 +37,6 @@ const (
 type backend struct {
 	testpb.UnimplementedTestServiceServer
 	calls, messages atomic.Int64
-	received        func() error // called for each message of a stream, if it is not nil
 }
 
 func (s *backend) UnaryCall(
@@ -60,11 +59,6 @@ func (s *backend) StreamingInputCall(stream grpc.ClientStreamingServer[
 			return err
 		}
 		s.messages.Add(1)
-		if s.received != nil {
-			if err := s.received(); err != nil {
-				return err
-			}
-		}
 	}
 }
 

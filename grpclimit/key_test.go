@@ -41,9 +41,9 @@ func TestKeysOfACall(t *testing.T) {
 	var seen recorder
 	const keys = `["grpc:method", "grpc:service", "header:X-Key", "jwt:sub", "tenant"]`
 	l := mustNew(t, rule(keys, 9, ""), seen.option(),
-		WithExtractor("tenant", func(ctx context.Context, method string) string {
-			return fmt.Sprint(ctx.Value(tenant{}), " of ", method)
-		}))
+		WithHTTPOptions(httplimit.WithExtractor("tenant", func(r *http.Request) string {
+			return fmt.Sprint(r.Context().Value(tenant{}), " of ", r.URL.Path)
+		})))
 	authenticate := func(
 		ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler,
 	) (any, error) {

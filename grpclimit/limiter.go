@@ -1,9 +1,9 @@
 package grpclimit
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"regexp"
 	"sync/atomic"
 
@@ -47,8 +47,8 @@ func PerAddress(capacity int, refillPerSec float64, opts ...Option) *Limiter {
 func New(p *httplimit.Policy, opts ...Option) (*Limiter, error) {
 	s := settings{exempt: []string{healthCheck}, http: []httplimit.Option{
 		httplimit.WithHeader(header),
-		extractor(MethodKey, func(_ context.Context, method string) string { return method }),
-		extractor(ServiceKey, func(_ context.Context, method string) string { return service(method) }),
+		httplimit.WithExtractor(MethodKey, func(r *http.Request) string { return r.URL.Path }),
+		httplimit.WithExtractor(ServiceKey, func(r *http.Request) string { return service(r.URL.Path) }),
 	}}
 	for _, o := range opts {
 		o(&s)
@@ -89,20 +89,13 @@ type settings struct {
 	sendFields bool
 }
 
-// WithHTTPOptions sets options of the httplimit.Limiter: the clock, client addresses, hooks, other
-// limiters and more.
+// WithHTTPOptions sets options of the httplimit.Limiter: keys of the application, the clock, client
+// addresses, hooks, a store and more.
 //
-// Functions get a request with URL.Path, RemoteAddr and Context. Its Header is nil: metadata is in
-// the context. Event.Writer is nil.
+// Functions get a request with RemoteAddr, Context and the full name of the method in URL.Path. Its
+// Header is nil: metadata is in the context. Event.Writer is nil.
 func WithHTTPOptions(opts ...httplimit.Option) Option {
 	return func(s *settings) { s.http = append(s.http, opts...) }
-}
-
-// WithExtractor adds a key for limit_keys and match, such as "tenant". method is the full name, as
-// in "/package.Service/Method". A value of "" means that the call lacks the key. The function must
-// be safe for concurrent use.
-func WithExtractor(key string, value func(ctx context.Context, method string) string) Option {
-	return WithHTTPOptions(extractor(key, value))
 }
 
 // healthCheck is how probes and load balancers ask whether a server is healthy. A refusal would

@@ -1,6 +1,7 @@
 package grpclimit
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -54,6 +55,17 @@ func TestSelectorsWithoutMeaning(t *testing.T) {
 		`rule "r": except[0].methods must have POST`)
 }
 
+// The policy in docs/grpc.md is one for calls.
+func TestPolicyOfTheDocument(t *testing.T) {
+	document, err := os.ReadFile("../docs/grpc.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(document), "\n```json\n")
+	text, _, _ = strings.Cut(text, "\n```\n")
+	mustNew(t, text)
+}
+
 // wantRejected fails the test unless New and SetPolicy return an error that begins with this text,
 // and SetPolicy leaves the policy as it was.
 func wantRejected(t *testing.T, policy, want string) {
@@ -85,7 +97,7 @@ func TestWithoutAPolicy(t *testing.T) {
 // The errors of the policy, the options and the fields without a meaning are all there.
 func TestErrorsAreJoined(t *testing.T) {
 	_, err := New(httplimit.Rules(httplimit.Rule{Name: "r", Keys: []string{"query:id", "tenant"}}),
-		WithExtractor("user", nil), WithExempt("Health/Check"))
+		WithHTTPOptions(httplimit.WithExtractor("user", nil)), WithExempt("Health/Check"))
 	for _, want := range []string{
 		"limit is not valid", "(got \"tenant\")", "WithExtractor: want a key and a function",
 		`rule "r": query:id has no meaning for a gRPC call`, `Service/Method, got "Health/Check"`,

@@ -10,8 +10,6 @@ import (
 
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
-
-	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
 // Keys for limit_keys and match, beside the keys of httplimit.
@@ -58,15 +56,6 @@ func header(r *http.Request, name string) []string {
 		return r.Header[name]
 	}
 	return metadata.ValueFromIncomingContext(r.Context(), name)
-}
-
-func extractor(key string, value func(ctx context.Context, method string) string) httplimit.Option {
-	if value == nil {
-		return httplimit.WithExtractor(key, nil) // an error
-	}
-	return httplimit.WithExtractor(key, func(r *http.Request) string {
-		return value(r.Context(), r.URL.Path)
-	})
 }
 
 // service returns the name of the service in the full name of a method.

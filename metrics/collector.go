@@ -31,11 +31,8 @@ type sample struct {
 	labels []string // the values of family.labels
 }
 
-// source is what has statistics S in a limiter, with the values of the labels that identify it.
-type source[S any] struct {
-	labels []string
-	stats  S
-}
+// emit takes statistics S, with the values of the labels that identify what they are of.
+type emit[S any] func(stats S, labels ...string)
 
 // collector is a prometheus.Collector.
 type collector struct {
@@ -43,9 +40,10 @@ type collector struct {
 	collect []func(chan<- prometheus.Metric)
 }
 
-// newCollector returns a collector of families of a limiter, whose sources the labels identify.
+// newCollector returns a collector of families of a limiter. The function emits all statistics that
+// the limiter has now, which the labels tell apart.
 func newCollector[S any](
-	name string, labels []string, families []family[S], sources func() []source[S],
+	name string, labels []string, families []family[S], each func(emit[S]),
 ) *collector {
 	c := &collector{}
 	var limiter prometheus.Labels
@@ -57,14 +55,14 @@ func newCollector[S any](
 		c.descs = append(c.descs, prometheus.NewDesc(f.name, f.help, all, limiter))
 	}
 	collect := func(ch chan<- prometheus.Metric) {
-		for _, s := range sources() {
+		each(func(stats S, labels ...string) {
 			for i, f := range families {
-				for _, x := range f.samples(&s.stats) {
-					labels := slices.Concat(s.labels, x.labels)
-					ch <- prometheus.MustNewConstMetric(c.descs[i], f.kind, x.value, labels...)
+				for _, x := range f.samples(&stats) {
+					values := slices.Concat(labels, x.labels)
+					ch <- prometheus.MustNewConstMetric(c.descs[i], f.kind, x.value, values...)
 				}
 			}
-		}
+		})
 	}
 	c.collect = append(c.collect, collect)
 	return c
@@ -100,13 +98,6 @@ func gauge[S any](name, help string, value func(*S) float64) family[S] {
 	f := counter(name, help, value)
 	f.kind = prometheus.GaugeValue
 	return f
-}
-
-// counters returns a family with labels.
-func counters[S any](
-	name, help string, labels []string, samples func(*S) []sample,
-) family[S] {
-	return family[S]{name, help, prometheus.CounterValue, labels, samples}
 }
 
 func count(n uint64, labels ...string) sample { return sample{float64(n), labels} }

@@ -12,13 +12,12 @@ type OutboundSource interface{ Stats() outbound.Stats }
 // Outbound returns a collector of a client's transport and of its rules. docs/outbound.md lists its
 // metrics.
 func Outbound(name string, t OutboundSource) prometheus.Collector {
-	rules := func() (all []source[outbound.RuleStats]) {
+	rules := func(emit emit[outbound.RuleStats]) {
 		for _, s := range t.Stats().Rules {
-			all = append(all, source[outbound.RuleStats]{[]string{s.Name}, s})
+			emit(s, s.Name)
 		}
-		return all
 	}
-	all := func() []source[outbound.Stats] { return []source[outbound.Stats]{{nil, t.Stats()}} }
+	all := func(emit emit[outbound.Stats]) { emit(t.Stats()) }
 	return newCollector(name, []string{"rule"}, outboundRuleFamilies, rules).
 		and(newCollector(name, nil, outboundFamilies, all))
 }

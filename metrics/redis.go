@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"sync"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/seed-181794aa/ratelimit/tb/redis"
@@ -11,28 +13,24 @@ type RedisSource interface{ Stats() redis.Stats }
 
 // Redis returns a collector of a limiter whose buckets are in Redis. Its label rule is empty.
 func Redis(name string, l RedisSource) prometheus.Collector {
-	return ofRedis(name, func() []source[redis.Stats] {
-		return []source[redis.Stats]{{[]string{""}, l.Stats()}}
-	})
+	return ofRedis(name, func(emit emit[redis.Stats]) { emit(l.Stats(), "") })
 }
 
 // ofRedis returns a collector of the limiters of a store, by rule. The first one has the statistics
 // of the server, which all have in common.
-func ofRedis(name string, rules func() []source[redis.Stats]) *collector {
-	first := func() (server []source[redis.Stats]) {
-		if all := rules(); len(all) > 0 {
-			server = []source[redis.Stats]{{nil, all[0].stats}}
-		}
-		return server
+func ofRedis(name string, rules func(emit[redis.Stats])) *collector {
+	server := func(emit emit[redis.Stats]) {
+		var first sync.Once
+		rules(func(s redis.Stats, _ ...string) { first.Do(func() { emit(s) }) })
 	}
 	return newCollector(name, []string{"rule"}, redisFamilies, rules).
-		and(newCollector(name, nil, serverFamilies, first))
+		and(newCollector(name, nil, serverFamilies, server))
 }
 
 var redisFamilies = []family[redis.Stats]{
-	counters("tb_redis_decisions_total",
+	{"tb_redis_decisions_total",
 		"Calls, by what decided them and by outcome: granted or refused.",
-		[]string{"by", "outcome"}, func(s *redis.Stats) []sample {
+		prometheus.CounterValue, []string{"by", "outcome"}, func(s *redis.Stats) []sample {
 			return []sample{
 				count(s.Granted, redis.ByServer.String(), "granted"),
 				count(s.Refused, redis.ByServer.String(), "refused"),
@@ -41,14 +39,14 @@ var redisFamilies = []family[redis.Stats]{
 				count(s.PolicyGranted, redis.ByPolicy.String(), "granted"),
 				count(s.PolicyRefused, redis.ByPolicy.String(), "refused"),
 			}
-		}),
-	counters("tb_redis_failures_total", "Calls that the server did not decide, by cause.",
-		[]string{"cause"}, func(s *redis.Stats) (all []sample) {
+		}},
+	{"tb_redis_failures_total", "Calls that the server did not decide, by cause.",
+		prometheus.CounterValue, []string{"cause"}, func(s *redis.Stats) (all []sample) {
 			for cause, n := range s.Failed {
 				all = append(all, count(n, cause.String()))
 			}
 			return all
-		}),
+		}},
 	counter("tb_redis_abandoned_calls_total",
 		"Calls that the server granted in time, but whose caller had left when the reply came.",
 		func(s *redis.Stats) float64 { return float64(s.Abandoned) }),

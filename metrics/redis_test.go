@@ -68,9 +68,8 @@ func TestCollectsEachField(t *testing.T) {
 			t.Fatalf("a field of type %v", f.Type())
 		}
 	}
-	c := Redis("x", fixed(s))
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(c)
+	registry.MustRegister(Redis("x", fixed(s)))
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -20,36 +20,33 @@ func Rules(name string, l RuleSource) prometheus.Collector {
 func Buckets(name string, l RuleSource) prometheus.Collector { return buckets(name, l) }
 
 func buckets(name string, l RuleSource) *collector {
-	return ofRules(name, l, tableFamilies).and(ofRedis(name, func() (all []source[redis.Stats]) {
+	return ofRules(name, l, tableFamilies).and(ofRedis(name, func(emit emit[redis.Stats]) {
 		for _, s := range l.Stats() {
 			if r, ok := s.Limiter.(RedisSource); ok {
-				all = append(all, source[redis.Stats]{[]string{s.Label}, r.Stats()})
+				emit(r.Stats(), s.Label)
 			}
 		}
-		return all
 	}))
 }
 
 func ofRules(name string, l RuleSource, families []family[httplimit.RuleStats]) *collector {
-	type statistics = source[httplimit.RuleStats]
-	return newCollector(name, []string{"set", "rule"}, families, func() (all []statistics) {
+	return newCollector(name, []string{"set", "rule"}, families, func(emit emit[httplimit.RuleStats]) {
 		for _, s := range l.Stats() {
-			all = append(all, statistics{[]string{s.Set, s.Rule}, s})
+			emit(s, s.Set, s.Rule)
 		}
-		return all
 	})
 }
 
 var ruleFamilies = []family[httplimit.RuleStats]{
-	counters("tb_requests_total",
-		"Requests that the rule granted, refused with 429 or rejected with 400. A request that only"+
+	{"tb_requests_total",
+		"Requests that the rule granted, refused with 429 or rejected with 400. A request that only" +
 			" other rules refused is not counted.",
-		[]string{"outcome"}, func(s *httplimit.RuleStats) []sample {
+		prometheus.CounterValue, []string{"outcome"}, func(s *httplimit.RuleStats) []sample {
 			return []sample{
 				count(s.Granted, "granted"), count(s.Refused, "refused"), count(s.Rejected, "rejected"),
 				count(s.ShadowGranted, "shadow_granted"), count(s.ShadowRefused, "shadow_refused"),
 			}
-		}),
+		}},
 	counter("tb_delayed_requests_total",
 		"Granted requests that the rule made wait, or that it would have made wait as a shadow rule.",
 		func(s *httplimit.RuleStats) float64 { return float64(s.Delayed) }),
@@ -64,11 +61,11 @@ var ruleFamilies = []family[httplimit.RuleStats]{
 		"Requests that the limiter of a rule failed to decide on or to settle. A limiter fails only if"+
 			" its buckets are in Redis.",
 		func(s *httplimit.RuleStats) float64 { return float64(s.Errors) }),
-	counters("tb_settled_responses_total",
+	{"tb_settled_responses_total",
 		"Responses whose cost the rule settled. Without a cost in the response, the estimate stands.",
-		[]string{"cost"}, func(s *httplimit.RuleStats) []sample {
+		prometheus.CounterValue, []string{"cost"}, func(s *httplimit.RuleStats) []sample {
 			return []sample{count(s.Settled, "reported"), count(s.Estimated, "estimated")}
-		}),
+		}},
 	counter("tb_settled_tokens_total", "Costs that responses reported, in tokens.",
 		func(s *httplimit.RuleStats) float64 { return s.Table.Settled }),
 	counter("tb_unpaid_tokens_total",
@@ -84,11 +81,11 @@ var ruleFamilies = []family[httplimit.RuleStats]{
 var tableFamilies = []family[httplimit.RuleStats]{
 	gauge("tb_keys", "Keys that have a bucket.",
 		func(s *httplimit.RuleStats) float64 { return float64(s.Table.Keys) }),
-	counters("tb_evictions_total",
+	{"tb_evictions_total",
 		"Keys evicted to make room. Their bucket was full, or in debt that is forgiven.",
-		[]string{"kind"}, func(s *httplimit.RuleStats) []sample {
+		prometheus.CounterValue, []string{"kind"}, func(s *httplimit.RuleStats) []sample {
 			return []sample{count(s.Table.EvictedFull, "full"), count(s.Table.EvictedInDebt, "in_debt")}
-		}),
+		}},
 	counter("tb_forgiven_tokens_total",
 		"Debt of evicted buckets in tokens. At most this many were granted above the limit.",
 		func(s *httplimit.RuleStats) float64 { return s.Table.Forgiven }),
