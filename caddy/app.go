@@ -172,8 +172,7 @@ func plain(err error) error {
 }
 
 var (
-	_ caddy.Provisioner   = (*App)(nil)
-	_ caddy.App           = (*App)(nil)
-	_ caddy.CleanerUpper  = (*App)(nil)
-	_ caddyevents.Handler = (*reaction)(nil)
+	_ caddy.Provisioner  = (*App)(nil)
+	_ caddy.App          = (*App)(nil)
+	_ caddy.CleanerUpper = (*App)(nil)
 )

@@ -35,13 +35,13 @@ type parser struct {
 }
 
 func parseDirective(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
-	p := parser{Helper: h, handler: new(Handler)}
+	p := parser{Helper: h, handler: &Handler{Matchers: map[string]caddyhttp.RawMatcherSets{}}}
 	return p.handler, p.parse()
 }
 
 func (p *parser) parse() error {
 	p.Next() // the name of the directive
-	p.options = newOptions(p.Dispenser)
+	p.options = options{directive: *p.Dispenser}
 	p.setPlace()
 	if !p.NextArg() {
 		p.handler.Name = p.defaultName()
@@ -164,9 +164,6 @@ func (l lines) read(d *caddyfile.Dispenser, o options, of string) error {
 // options are the options that a block has so far, each at its place, and the block itself.
 type options map[string]caddyfile.Dispenser
 
-// newOptions returns the options of a block that begins here.
-func newOptions(d *caddyfile.Dispenser) options { return options{directive: *d} }
-
 // at returns the place of an option, or of the block if it does not have the option.
 func (o options) at(name string) *caddyfile.Dispenser {
 	d, ok := o[name]
@@ -227,17 +224,10 @@ func flag(d *caddyfile.Dispenser, to *bool) func() error {
 	}
 }
 
-// texts is an option with arguments, each of which has this form: see want.
-func texts(d *caddyfile.Dispenser, form *regexp.Regexp, want string, to *[]string) func() error {
+// texts is an option with arguments.
+func texts(d *caddyfile.Dispenser, to *[]string) func() error {
 	return func() error {
-		option := d.Val()
-		*to = d.RemainingArgs()
-		for _, arg := range *to {
-			if !form.MatchString(arg) {
-				return d.Errf("%s %s: want %s", option, arg, want)
-			}
-		}
-		if len(*to) == 0 {
+		if *to = d.RemainingArgs(); len(*to) == 0 {
 			return d.ArgErr()
 		}
 		return nil

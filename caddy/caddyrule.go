@@ -24,19 +24,13 @@ var ruleName = regexp.MustCompile(`^[0-9A-Za-z_][ -~]*$`)
 
 // rule reads a rule.
 func (p *parser) rule() error {
-	r := ruleParser{Helper: p.Helper, options: newOptions(p.Dispenser)}
+	r := ruleParser{Helper: p.Helper, options: options{directive: *p.Dispenser}}
 	if err := text(p.Dispenser, &r.Name)(); err != nil {
 		return err
 	}
 	if !ruleName.MatchString(r.Name) {
 		return p.Errf("%q is not a name, which is ASCII and begins with a letter or a digit: matchers"+
 			" stand in the rule, as in match /api/*", r.Name)
-	}
-	for i, other := range p.policy.Sets {
-		if other.Name == r.Name {
-			return p.Errf("rule %q is there twice: the first is in line %d", r.Name,
-				p.rules[i].at(directive).Line())
-		}
 	}
 	if err := r.lines().read(p.Dispenser, r.options, " of a rule"); err != nil {
 		return err
@@ -48,9 +42,6 @@ func (p *parser) rule() error {
 		r.OnLimit = policy.Delay
 	}
 	if r.matchers != nil {
-		if p.handler.Matchers == nil {
-			p.handler.Matchers = map[string]caddyhttp.RawMatcherSets{}
-		}
 		p.handler.Matchers[r.Name] = r.matchers
 		r.Match = map[string]string{matcherKey + r.Name: "true"}
 	}
@@ -77,7 +68,7 @@ func (p *ruleParser) lines() lines {
 	d := p.Dispenser
 	all := lines{
 		"rate": argument(d, p.rate), "burst": integer(d, tb.MaxCapacity, &p.Limit.Capacity),
-		"key": p.keys, "ipv6_prefixes": texts(d, anyText, "", &p.prefixes), "match": p.match,
+		"key": p.keys, "ipv6_prefixes": texts(d, &p.prefixes), "match": p.match,
 		"except": exception(p.Helper, &p.Except), "cost": p.cost,
 		"on_missing": argument(d, p.onMissing), "delay": duration(d, &p.MaxDelay),
 		"block": duration(d, &p.Block), "priority": p.priority, "shadow": flag(d, &p.Shadow),
@@ -86,17 +77,11 @@ func (p *ruleParser) lines() lines {
 	return all
 }
 
-var (
-	anyText = regexp.MustCompile("")
-	method  = regexp.MustCompile(`^[A-Za-z-]+$`) // its name, and no matcher
-)
-
 // selectorLines are the options of a selector.
 func selectorLines(d *caddyfile.Dispenser, s *policy.Selector) lines {
 	return lines{
-		"host":   texts(d, anyText, "", &s.Hosts),
-		"method": texts(d, method, "methods such as GET", &s.Methods),
-		"path":   func() error { return paths(d, s) },
+		"host": texts(d, &s.Hosts), "method": texts(d, &s.Methods),
+		"path": func() error { return paths(d, s) },
 	}
 }
 
@@ -128,7 +113,7 @@ func exception(h httpcaddyfile.Helper, to *[]policy.Exception) func() error {
 			return h.ArgErr()
 		}
 		all := selectorLines(h.Dispenser, &e.Selector)
-		all["client_ip"] = texts(h.Dispenser, anyText, "", &e.Networks)
+		all["client_ip"] = texts(h.Dispenser, &e.Networks)
 		err := all.read(h.Dispenser, options{}, " of except")
 		*to = append(*to, e)
 		return err
@@ -298,7 +283,7 @@ func (p *ruleParser) cost() error {
 		}
 		return p.positive(args[0], &c.Fixed)
 	}
-	c.Source = nativeKey(args[0])
+	c.Source, c.Statuses = nativeKey(args[0]), map[string]float64{}
 	bounds := map[string]*float64{"default": &c.Default, "min": &c.Min, "max": &c.Max}
 	for i := 1; i < len(args); i++ {
 		name := args[i]
@@ -318,9 +303,6 @@ func (p *ruleParser) cost() error {
 				return err
 			}
 			continue
-		}
-		if c.Statuses == nil {
-			c.Statuses = map[string]float64{}
 		}
 		if err := p.number(args[i], name, c.Statuses); err != nil {
 			return err

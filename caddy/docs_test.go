@@ -14,9 +14,6 @@ import (
 
 const document = "../docs/caddy.md"
 
-const addressPolicy = `{"name": "a", "limit_keys": ["ip:address"],
-	"algorithm_config": {"tokens_per_second": 5, "burst": 10}}`
-
 // blocks returns the code blocks of the document in a language.
 func blocks(t *testing.T, language string) (all []string) {
 	t.Helper()
@@ -53,10 +50,10 @@ func TestAllExamplesRun(t *testing.T) {
 		t.Errorf("%d Caddyfiles, want at least 2", len(files))
 	}
 	policy := filepath.Join(t.TempDir(), "policy.json")
-	writeFile(t, policy, addressPolicy)
+	writeFile(t, policy, `{"name": "a", "limit_keys": ["ip:address"],
+		"algorithm_config": {"tokens_per_second": 5, "burst": 10}}`)
 	for _, text := range files {
-		text = strings.Replace(text, "policy.json", policy, 1)
-		start(t, text)
+		start(t, strings.Replace(text, "policy.json", policy, 1))
 	}
 	handlers := blocks(t, "json")
 	if len(handlers) == 0 {

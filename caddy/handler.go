@@ -94,8 +94,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 	defer settlement.Finish()
 	if len(h.Matchers) > 0 {
-		if err := matcherError(r); err != nil {
-			return err
+		err, failed := caddyhttp.GetVar(r.Context(), matcherErrorVar).(error)
+		if failed {
+			return caddyhttp.Error(statusOf(err), err)
 		}
 	}
 	if settlement == nil {
@@ -125,7 +126,4 @@ type unsent struct{ http.ResponseWriter }
 
 func (unsent) WriteHeader(int) {}
 
-var (
-	_ caddy.Provisioner           = (*Handler)(nil)
-	_ caddyhttp.MiddlewareHandler = (*Handler)(nil)
-)
+var _ caddy.Provisioner = (*Handler)(nil)

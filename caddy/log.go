@@ -9,6 +9,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
+	"go.uber.org/zap/exp/zapslog"
 	"go.uber.org/zap/zapcore"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
@@ -45,18 +46,9 @@ func failed(_ *http.Request, e httplimit.Event) {
 type outages struct{ limiter string }
 
 // Handle implements slog.Handler.
-func (o outages) Handle(_ context.Context, r slog.Record) error {
-	fields := []zap.Field{zap.String("limiter", o.limiter)}
-	r.Attrs(func(a slog.Attr) bool {
-		fields = append(fields, zap.Any(a.Key, a.Value.Any()))
-		return true
-	})
-	level := zap.InfoLevel
-	if r.Level >= slog.LevelWarn {
-		level = zap.WarnLevel
-	}
-	caddy.Log().Named("token_bucket").Log(level, r.Message, fields...)
-	return nil
+func (o outages) Handle(ctx context.Context, r slog.Record) error {
+	log := zapslog.NewHandler(caddy.Log().Core(), zapslog.WithName(appName))
+	return log.WithAttrs([]slog.Attr{slog.String("limiter", o.limiter)}).Handle(ctx, r)
 }
 
 // Enabled implements slog.Handler.

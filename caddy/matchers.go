@@ -15,6 +15,7 @@ import (
 const matcherKey = "matcher:"
 
 // matcherErrorVar is the variable of a request with the error of a matcher that could not decide.
+// Caddy handles it as an error of a handler.
 const matcherErrorVar = "token_bucket.matcher_error"
 
 // matchers are the matchers of a handler, by name.
@@ -58,14 +59,4 @@ func (m matchers) extractor(key string) (func(*http.Request) string, error) {
 		}
 		return strconv.FormatBool(matches)
 	}, nil
-}
-
-// matcherError returns the error of a matcher that could not decide. Caddy handles it as an error
-// of a handler.
-func matcherError(r *http.Request) error {
-	err, failed := caddyhttp.GetVar(r.Context(), matcherErrorVar).(error)
-	if !failed {
-		return nil
-	}
-	return caddyhttp.Error(statusOf(err), err)
 }

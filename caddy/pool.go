@@ -86,5 +86,3 @@ func (l *limiter) extractor(key string) (func(*http.Request) string, error) {
 // Destruct implements caddy.Destructor. Requests of a configuration that Caddy has dropped may
 // still use the limiter.
 func (*limiter) Destruct() error { return nil }
-
-var _ caddy.Destructor = (*limiter)(nil)

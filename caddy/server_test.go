@@ -49,9 +49,7 @@ func start(t *testing.T, caddyfile string) *server {
 		t.Fatal(err)
 	}
 	s := &server{t: t, log: filepath.Join(t.TempDir(), "log"), client: &http.Client{}}
-	if err := s.load(caddyfile); err != nil {
-		t.Fatal(err)
-	}
+	s.load(caddyfile)
 	t.Cleanup(func() {
 		if err := caddy.Stop(); err != nil {
 			t.Error(err)
@@ -87,13 +85,11 @@ func perHour(name string, burst, lines string) string {
 }
 
 // load loads a Caddyfile in place of the configuration before.
-func (s *server) load(caddyfile string) error {
+func (s *server) load(caddyfile string) {
 	s.t.Helper()
-	config, err := adapt(caddyfile)
-	if err != nil {
-		return err
+	if err := s.loadConfig(mustAdapt(s.t, caddyfile)); err != nil {
+		s.t.Fatal(err)
 	}
-	return s.loadConfig(config)
 }
 
 // loadConfig loads a configuration in JSON, whose server gets a free port.
