@@ -16,6 +16,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -43,8 +44,8 @@ func New(lines int) io.Reader {
 	var log bytes.Buffer
 	for _, r := range requests {
 		start := day.Add(time.Duration(r.start * float64(time.Second)))
-		fmt.Fprintf(&log, "%s - - [%s] %s \"-\" \"%s\"\n", r.client,
-			start.Format("02/Jan/2006:15:04:05 -0700"), r.page, r.agent)
+		fmt.Fprintf(&log, "%s - - [%s] \"GET %s HTTP/1.1\" 200 %d \"-\" \"%s\"\n", r.client,
+			start.Format("02/Jan/2006:15:04:05 -0700"), r.path, 1000*len(r.path), r.agent)
 	}
 	return &log
 }
@@ -58,16 +59,15 @@ type site struct {
 
 // request is a request of a client. Its times are in seconds of the day.
 type request struct {
-	start, end    float64
-	client, agent string
-	page          string // the request line, and the status and the size of the response
+	start, end          float64
+	client, agent, path string
 }
 
 // add adds a request. Most requests take 20 ms, one in eight takes a tenth of a second more, and a
 // few take seconds, which makes lines step back in time.
-func (s *site) add(start float64, client, agent, page string) {
+func (s *site) add(start float64, client, agent, path string) {
 	took := 0.02 + math.Pow(s.rng.Float64(), 16)*s.rng.ExpFloat64()
-	s.requests = append(s.requests, request{start, start + took, client, agent, page})
+	s.requests = append(s.requests, request{start, start + took, client, agent, path})
 }
 
 // hour returns when a visit begins. Few do before dawn.
@@ -100,40 +100,23 @@ func (s *site) visit(hour float64) {
 func (s *site) crawl(hour float64) {
 	n, interval := s.rng.IntN(3), 0.1+s.rng.Float64()
 	for i := range 20 + s.rng.IntN(150) {
-		s.add(3600*hour+float64(i)*interval, fmt.Sprint("198.51.100.", 10+n),
-			"Mozilla/5.0 (compatible; ExampleBot/2.1)", pages[s.rng.IntN(len(pages))])
+		s.add(3600*hour+float64(i)*interval, fmt.Sprint("198.51.100.", 10+n), "ExampleBot/2.1",
+			pages[s.rng.IntN(len(pages))])
 	}
 }
 
-// attack is a series of failed attempts to log in, at a rate a second.
+// attack is a series of attempts to log in, at a rate a second.
 func (s *site) attack(hour float64, requests int, rate float64, client func() string) {
 	for i := range requests {
-		s.add(3600*hour+float64(i)/rate, client(), "curl/8.12.1", `"POST /login HTTP/1.1" 401 512`)
+		s.add(3600*hour+float64(i)/rate, client(), "curl/8.12.1", "/login")
 	}
 }
 
-// agents are the browsers of the visitors.
-var agents = []string{
-	"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko)" +
-		" Chrome/133.0.0.0 Safari/537.36",
-	"Mozilla/5.0 (Macintosh; Intel Mac OS X 10.15; rv:135.0) Gecko/20100101 Firefox/135.0",
-	"Mozilla/5.0 (iPhone; CPU iPhone OS 18_3 like Mac OS X) AppleWebKit/605.1.15" +
-		" (KHTML, like Gecko) Version/18.3 Mobile/15E148 Safari/604.1",
-}
-
-// pages are the pages that visitors and crawlers request, as they are in the log.
-var pages = []string{
-	`"GET / HTTP/1.1" 200 14210`, `"GET /about HTTP/1.1" 200 8430`,
-	`"GET /news HTTP/1.1" 200 23876`, `"GET /news?page=2 HTTP/1.1" 200 22954`,
-	`"GET /products HTTP/1.1" 200 41332`, `"GET /products/42 HTTP/1.1" 200 18077`,
-	`"GET /search?q=token+bucket HTTP/1.1" 200 9911`, `"GET /login HTTP/1.1" 200 3120`,
-	`"GET /old-page HTTP/1.1" 404 1240`, `"GET /blog HTTP/1.1" 301 -`,
-}
-
-// assets are the files that a browser fetches with a page.
-var assets = []string{
-	`"GET /static/site.css HTTP/1.1" 200 31004`, `"GET /static/site.js HTTP/1.1" 200 88412`,
-	`"GET /static/logo.svg HTTP/1.1" 200 4410`, `"GET /static/site.css HTTP/1.1" 304 -`,
-	`"GET /static/font.woff2 HTTP/1.1" 200 48256`, `"GET /images/header.jpg HTTP/1.1" 200 203771`,
-	`"GET /images/photo.jpg HTTP/1.1" 200 171717`, `"GET /favicon.ico HTTP/1.1" 200 5430`,
-}
+var (
+	agents = []string{"Chrome/133.0", "Firefox/135.0", "Safari/604.1"}
+	pages  = strings.Fields("/ /about /news /news?page=2 /products /products/42 /search?q=token+bucket" +
+		" /login /old-page /blog")
+	// assets are what a browser fetches with a page.
+	assets = strings.Fields("/static/site.css /static/site.js /static/logo.svg /static/site.css" +
+		" /static/font.woff2 /images/header.jpg /images/photo.jpg /favicon.ico")
+)
