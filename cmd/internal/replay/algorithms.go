@@ -16,70 +16,52 @@ type AlgorithmOutcome struct {
 	KeysRefused uint64 `json:"keys_refused"`
 }
 
-// algorithmMode decides requests by several algorithms besides a limit.
-type algorithmMode struct {
-	*limitMode
+// contest decides requests by several algorithms.
+type contest struct {
 	burst, window uint64
 	outcomes      []AlgorithmOutcome
-	contests      map[*client]*contest
+	contestants   map[*client][]contestant // one for each algorithm
 }
 
-// contest has what decides the requests of a client: an element for each algorithm.
-type contest struct {
-	takes   []algorithm.Take
-	refused []bool // at least once
+// contestant decides the requests of a client.
+type contestant struct {
+	take    algorithm.Take
+	refused bool // at least once
 }
 
-func newAlgorithmMode(o *Options) (*algorithmMode, error) {
-	m := &algorithmMode{burst: uint64(o.Burst), contests: make(map[*client]*contest)}
-	var err error
-	if m.limitMode, err = newLimitMode(o); err != nil {
-		return nil, err
-	}
-	m.clients.bound = o.MaxKeys
+func newContest(o *Options) (*contest, error) {
 	window, err := algorithm.Window(o.Rate.limit(o.Burst))
 	if err != nil {
 		return nil, fmt.Errorf("--algorithm: %w", err)
 	}
-	m.window = uint64(window)
+	c := &contest{uint64(o.Burst), uint64(window), nil, make(map[*client][]contestant)}
 	for _, name := range o.Algorithms {
 		if algorithm.New[name] == nil {
 			return nil, fmt.Errorf("--algorithm: %q: want one of %s", name,
 				strings.Join(algorithm.Names, ", "))
 		}
-		m.outcomes = append(m.outcomes, AlgorithmOutcome{Algorithm: name})
+		c.outcomes = append(c.outcomes, AlgorithmOutcome{Algorithm: name})
 	}
-	return m, nil
+	return c, nil
 }
 
-func (m *algorithmMode) decide(p pending) (granted bool, err error) {
-	cost, err := m.clients.check(p, "--algorithm")
-	if err != nil {
-		return false, err
-	}
-	c := m.contests[p.client]
-	if c == nil {
-		c = &contest{refused: make([]bool, len(m.outcomes))}
-		for _, o := range m.outcomes {
-			c.takes = append(c.takes, algorithm.New[o.Algorithm](m.burst, m.window))
+func (c *contest) decide(p pending, cost uint64) {
+	all := c.contestants[p.client]
+	if all == nil {
+		for _, o := range c.outcomes {
+			all = append(all, contestant{take: algorithm.New[o.Algorithm](c.burst, c.window)})
 		}
-		m.contests[p.client] = c
+		c.contestants[p.client] = all
 	}
-	for i, take := range c.takes {
-		if take(uint64(p.time), cost) {
+	for i := range all {
+		if all[i].take(uint64(p.time), cost) {
 			continue
 		}
-		if m.outcomes[i].Refused++; !c.refused[i] {
-			c.refused[i] = true
-			m.outcomes[i].KeysRefused++
+		if c.outcomes[i].Refused++; !all[i].refused {
+			all[i].refused = true
+			c.outcomes[i].KeysRefused++
 		}
 	}
-	return m.limitMode.decide(p)
-}
-
-func (m *algorithmMode) fill(rep *Report) {
-	m.limitMode.fill(rep)
-	rep.Algorithms = m.outcomes
 }
 
 func (rep *Report) algorithmTable() table {

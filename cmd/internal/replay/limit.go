@@ -8,12 +8,13 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
-// limitMode decides requests by one limit.
+// limitMode decides requests by one limit, and by the algorithms to compare.
 type limitMode struct {
 	keyed
 	limiter *cas.Limiter[string]
 	now     time.Time // of the current request, which is the clock of the limiter
 	outcome Limit     // its counts of requests
+	contest *contest  // nil without Options.Algorithms
 }
 
 func newLimitMode(o *Options) (*limitMode, error) {
@@ -21,8 +22,12 @@ func newLimitMode(o *Options) (*limitMode, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &limitMode{
-		keyed: k, outcome: Limit{Rate: o.Rate, Burst: uint64(o.Burst)},
+	m := &limitMode{keyed: k, outcome: Limit{Rate: o.Rate, Burst: uint64(o.Burst)}}
+	if len(o.Algorithms) > 0 {
+		m.clients.bound = o.MaxKeys
+		if m.contest, err = newContest(o); err != nil {
+			return nil, err
+		}
 	}
 	m.limiter, err = cas.New[string](o.Rate.limit(o.Burst),
 		tb.WithClock(func() time.Time { return m.now }), tb.WithMaxKeys(o.MaxKeys))
@@ -30,6 +35,13 @@ func newLimitMode(o *Options) (*limitMode, error) {
 }
 
 func (m *limitMode) decide(p pending) (granted bool, _ error) {
+	if m.contest != nil {
+		cost, err := m.clients.check(p, "--algorithm")
+		if err != nil {
+			return false, err
+		}
+		m.contest.decide(p, cost)
+	}
 	m.now = time.Unix(0, p.time)
 	d, err := m.limiter.AllowAt(m.now, p.client.key, p.cost)
 	if err != nil {
@@ -53,4 +65,7 @@ func (m *limitMode) fill(rep *Report) {
 	}
 	rep.Limit, rep.EvictedInDebt = &m.outcome, m.limiter.Stats().EvictedInDebt
 	m.clients.fill(rep, m.cost)
+	if m.contest != nil {
+		rep.Algorithms = m.contest.outcomes
+	}
 }

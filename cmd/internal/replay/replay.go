@@ -49,8 +49,6 @@ func newMode(o *Options) (mode, error) {
 		return newPolicyMode(o)
 	case o.Suggest.isSet():
 		return newSuggestionMode(o)
-	case len(o.Algorithms) > 0:
-		return newAlgorithmMode(o)
 	}
 	return newLimitMode(o)
 }
