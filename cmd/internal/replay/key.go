@@ -16,11 +16,12 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/hostname"
 )
 
-// keyer composes the key of a request from its parts.
+// keyer finds the clients and the costs of requests, for the modes with --key and --cost. It
+// composes the key of a request from its parts.
 type keyer struct {
 	parts   []func(*accesslog.Record) []byte
 	names   []string
-	fields  []string // that the parts need
+	extra   []string // the fields that the parts and the cost need
 	missing []uint64 // by part: the number of requests without it
 
 	rules  clientaddr.Rules
@@ -29,6 +30,12 @@ type keyer struct {
 
 	buf, value []byte // reused by each call
 	lines      [2]string
+
+	clients   clients
+	sample    sample
+	forwarded forwarded
+	cost      Cost
+	standIns  uint64 // requests whose cost field had no usable value
 }
 
 const wantKey = "want ip, user, path, host or the name of a JSON field," +
@@ -39,8 +46,11 @@ func newKeyer(o *Options) (*keyer, error) {
 		return nil, fmt.Errorf("no key: %s", wantKey)
 	}
 	rules, err := clientaddr.New(cli.Prefixes(o.Trusted), 0, o.IPv6Prefix)
-	k := &keyer{names: o.Keys, missing: make([]uint64, len(o.Keys)), rules: rules,
-		trusts: len(o.Trusted) > 0}
+	k := &keyer{
+		names: o.Keys, missing: make([]uint64, len(o.Keys)), cost: o.Cost,
+		rules: rules, trusts: len(o.Trusted) > 0,
+		clients: clients{byKey: make(map[string]*client), bound: o.MaxKeys},
+	}
 	standard := map[string]func(*accesslog.Record) []byte{
 		"ip":   k.client,
 		"user": func(rec *accesslog.Record) []byte { return rec.User },
@@ -53,11 +63,14 @@ func newKeyer(o *Options) (*keyer, error) {
 			if !isFieldName(name) {
 				return nil, fmt.Errorf("key %q: %s", name, wantKey)
 			}
-			i := len(k.fields)
-			k.fields = append(k.fields, name)
+			i := len(k.extra)
+			k.extra = append(k.extra, name)
 			part = func(rec *accesslog.Record) []byte { return rec.Fields[i] }
 		}
 		k.parts = append(k.parts, part)
+	}
+	if o.Cost.field != "" {
+		k.extra = append(k.extra, o.Cost.field)
 	}
 	return k, err
 }
@@ -133,38 +146,17 @@ func (k *keyer) origin(rec *accesslog.Record) (peer []byte, lines []string) {
 // view returns b as a string without a copy. It is valid as long as b does not change.
 func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// keyed finds the clients and the costs of requests, for the modes with --key and --cost.
-type keyed struct {
-	keyer     *keyer
-	clients   clients
-	sample    sample
-	forwarded forwarded
-	cost      Cost
-	standIns  uint64 // requests whose cost field had no usable value
-}
-
-func newKeyed(o *Options, maxClients int) (keyed, error) {
-	keyer, err := newKeyer(o)
-	return keyed{keyer: keyer, cost: o.Cost,
-		clients: clients{byKey: make(map[string]*client), bound: maxClients}}, err
-}
-
-func (k *keyed) fields() []string {
-	if k.cost.field == "" {
-		return k.keyer.fields
-	}
-	return append(k.keyer.fields, k.cost.field)
-}
-
 // paths is the seed of the hashes of paths, which are only compared.
 var paths = maphash.MakeSeed()
 
+func (k *keyer) fields() []string { return k.extra }
+
 // pack returns the client and the cost of a request. X-Forwarded-For is of interest if the client
 // is the peer.
-func (k *keyed) pack(rec *accesslog.Record, _ accesslog.Format) pending {
-	c := k.clients.of(k.keyer.key(rec))
+func (k *keyer) pack(rec *accesslog.Record, _ accesslog.Format) pending {
+	c := k.clients.of(k.key(rec))
 	if k.sample.takes() {
-		if k.keyer.direct {
+		if k.direct {
 			k.forwarded.add(rec.Forwarded)
 		}
 		if c.habit == nil {
@@ -181,13 +173,13 @@ func (k *keyed) pack(rec *accesslog.Record, _ accesslog.Format) pending {
 
 // fillKeys fills in the keys, what the log lacks of them and of costs, and whether the clients may
 // be proxies.
-func (k *keyed) fillKeys(rep *Report) {
+func (k *keyer) fillKeys(rep *Report) {
 	rep.Keys, rep.KeysExact = uint64(len(k.clients.byKey)), !k.clients.more
-	for i, name := range k.keyer.names {
-		rep.Missing[name] = k.keyer.missing[i]
+	for i, name := range k.names {
+		rep.Missing[name] = k.missing[i]
 	}
 	rep.CostStandIns = k.standIns
-	if part := slices.Index(k.keyer.names, "ip"); part >= 0 {
+	if part := slices.Index(k.names, "ip"); part >= 0 {
 		if rep.Clients.fill(rep.Requests, &k.clients, part, &k.forwarded) {
 			rep.Doubts = append(rep.Doubts, rep.Clients.doubt(rep))
 		} else if len(rep.Clients.Proxies) > 0 {

@@ -22,8 +22,8 @@ func TestKeyParts(t *testing.T) {
 	k, err := newKeyer(&Options{
 		Keys: []string{"path", "tenant.id", "user", "host", "plan"},
 	})
-	if err != nil || !slices.Equal(k.fields, []string{"tenant.id", "plan"}) {
-		t.Fatalf("fields %q, %v", k.fields, err)
+	if err != nil || !slices.Equal(k.fields(), []string{"tenant.id", "plan"}) {
+		t.Fatalf("fields %q, %v", k.fields(), err)
 	}
 	rec := &accesslog.Record{User: []byte("eve"), Host: []byte("h"), Path: []byte("/p"),
 		Fields: [][]byte{[]byte("t"), nil}}

@@ -10,7 +10,7 @@ import (
 
 // limitMode decides requests by one limit, and by the algorithms to compare.
 type limitMode struct {
-	keyed
+	*keyer
 	limiter *cas.Limiter[string]
 	now     time.Time // of the current request, which is the clock of the limiter
 	outcome Limit     // its counts of requests
@@ -18,16 +18,15 @@ type limitMode struct {
 }
 
 func newLimitMode(o *Options) (*limitMode, error) {
-	k, err := newKeyed(o, max(o.MaxKeys, leastClients))
+	k, err := newKeyer(o)
 	if err != nil {
 		return nil, err
 	}
-	m := &limitMode{keyed: k, outcome: Limit{Rate: o.Rate, Burst: uint64(o.Burst)}}
-	if len(o.Algorithms) > 0 {
-		m.clients.bound = o.MaxKeys
-		if m.contest, err = newContest(o); err != nil {
-			return nil, err
-		}
+	m := &limitMode{keyer: k, outcome: Limit{Rate: o.Rate, Burst: uint64(o.Burst)}}
+	if len(o.Algorithms) == 0 {
+		m.clients.bound = max(o.MaxKeys, leastClients)
+	} else if m.contest, err = newContest(o); err != nil {
+		return nil, err
 	}
 	m.limiter, err = cas.New[string](o.Rate.limit(o.Burst),
 		tb.WithClock(func() time.Time { return m.now }), tb.WithMaxKeys(o.MaxKeys))

@@ -50,18 +50,18 @@ type RateBurst struct {
 
 // suggestionMode collects requests for a suggestion. It refuses none.
 type suggestionMode struct {
-	keyed
+	*keyer
 	o         *Options
 	collector *suggest.Collector
 	paths     *pathGroups // nil without Options.ByPath
 }
 
 func newSuggestionMode(o *Options) (*suggestionMode, error) {
-	k, err := newKeyed(o, o.MaxKeys)
+	k, err := newKeyer(o)
 	if err != nil {
 		return nil, err
 	}
-	m := &suggestionMode{keyed: k, o: o, collector: newCollector(o, uint64(o.Cost.constant))}
+	m := &suggestionMode{keyer: k, o: o, collector: newCollector(o, uint64(o.Cost.constant))}
 	if o.ByPath {
 		m.paths = &pathGroups{
 			byPath:  make(map[string]*pathGroup),
@@ -81,7 +81,7 @@ func newCollector(o *Options, cost uint64) *suggest.Collector {
 }
 
 func (m *suggestionMode) pack(rec *accesslog.Record, f accesslog.Format) pending {
-	p := m.keyed.pack(rec, f)
+	p := m.keyer.pack(rec, f)
 	if m.paths != nil {
 		p.group = m.paths.of(rec.Path)
 	}
