@@ -25,16 +25,9 @@ const (
 // are the ones with the most requests among the ones that wait in the first full queue.
 type pathGroups struct {
 	collect func() *suggest.Collector
-	byPath  map[string]*pathGroup // the chosen ones, once a request was decided
+	byPath  map[string]*PathLimit // the chosen ones, once a request was decided
 	all     uint64                // requests until then
-	chosen  []*pathGroup          // nil until then
-}
-
-type pathGroup struct {
-	path      string
-	requests  uint64             // until the groups are chosen
-	collector *suggest.Collector // nil if the group is not chosen
-	found     *suggest.Result    // of the collector at the end
+	chosen  []*PathLimit          // nil until then
 }
 
 // groupOf returns the group of a path, or nothing if the path has none: it is empty, or selectors
@@ -67,15 +60,15 @@ var nameBytes = func() (is [256]bool) {
 }()
 
 // of returns the group of a path, or nil if it is not chosen.
-func (p *pathGroups) of(path []byte) *pathGroup {
+func (p *pathGroups) of(path []byte) *PathLimit {
 	path = groupOf(path)
 	g := p.byPath[string(path)]
 	if p.chosen == nil {
 		if p.all++; g == nil {
-			g = &pathGroup{path: string(path)}
-			p.byPath[g.path] = g
+			g = &PathLimit{Path: string(path)}
+			p.byPath[g.Path] = g
 		}
-		g.requests++
+		g.Requests++
 	}
 	return g
 }
@@ -83,15 +76,15 @@ func (p *pathGroups) of(path []byte) *pathGroup {
 // choose chooses the groups by the requests so far.
 func (p *pathGroups) choose() {
 	delete(p.byPath, "")
-	most := slices.SortedFunc(maps.Values(p.byPath), func(a, b *pathGroup) int {
-		return cmp.Or(cmp.Compare(b.requests, a.requests), cmp.Compare(a.path, b.path))
+	most := slices.SortedFunc(maps.Values(p.byPath), func(a, b *PathLimit) int {
+		return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Path, b.Path))
 	})
 	clear(p.byPath)
-	p.chosen = []*pathGroup{}
+	p.chosen = []*PathLimit{}
 	for _, g := range most[:min(len(most), maxPaths)] {
-		if float64(g.requests) >= leastOfPath*float64(p.all) {
+		if float64(g.Requests) >= leastOfPath*float64(p.all) {
 			g.collector = p.collect()
-			p.byPath[g.path] = g
+			p.byPath[g.Path] = g
 			p.chosen = append(p.chosen, g)
 		}
 	}
@@ -108,11 +101,12 @@ func (p *pathGroups) add(at pending, cost uint64) {
 }
 
 // end returns the groups of a whole log with clients of some kinds, in the order of their paths.
-func (p *pathGroups) end(kinds []suggest.Kind) []*pathGroup {
+func (p *pathGroups) end(kinds []suggest.Kind) []*PathLimit {
 	for _, g := range p.chosen {
 		g.found = g.collector.Result(kinds)
+		g.Requests = g.found.Requests()
 	}
-	slices.SortFunc(p.chosen, func(a, b *pathGroup) int { return cmp.Compare(a.path, b.path) })
+	slices.SortFunc(p.chosen, func(a, b *PathLimit) int { return cmp.Compare(a.Path, b.Path) })
 	return p.chosen
 }
 
@@ -128,15 +122,16 @@ type PathLimit struct {
 	// all requests. Only then the limit is in the policy: another one would refuse hardly anything.
 	Stricter bool `json:"stricter"`
 
-	name  string // in a policy
-	group *pathGroup
+	name      string             // in a policy
+	collector *suggest.Collector // nil if the group is not chosen
+	found     *suggest.Result    // of the collector at the end
 }
 
 // findByPath finds limits that together refuse at most the share of the clients, and returns the
 // one of all requests, if there is one. Each limit gets the same share, which becomes smaller until
 // that is so.
 func (s *Suggestion) findByPath(
-	o *Options, clients int, groups []*pathGroup, span time.Duration,
+	o *Options, clients int, groups []*PathLimit, span time.Duration,
 ) (all *Limit) {
 	found := s.found
 	share := o.Suggest.fraction
@@ -150,15 +145,13 @@ func (s *Suggestion) findByPath(
 		}
 		s.Paths = []PathLimit{}
 		for _, g := range groups {
-			bursts := burstsFor(o, g.found, share)
-			if l := leastLimit(bursts, o.leastBurst(), span); l != nil {
-				var of uint64
-				of, l.KeysRefused = g.found.Clients(l.index, l.Burst)
-				l.Uncounted = true
-				s.Paths = append(s.Paths, PathLimit{
-					Path: g.path, Requests: g.found.Requests(), Clients: of, Limit: l,
-					Stricter: 2*l.perMinute() <= all.perMinute(), group: g,
-				})
+			p := *g
+			p.Limit = leastLimit(burstsFor(o, p.found, share), o.leastBurst(), span)
+			if p.Limit != nil {
+				p.Clients, p.Limit.KeysRefused = p.found.Clients(p.Limit.index, p.Limit.Burst)
+				p.Limit.Uncounted = true
+				p.Stricter = 2*p.Limit.perMinute() <= all.perMinute()
+				s.Paths = append(s.Paths, p)
 			}
 		}
 		s.Together = s.together(all, clients)
@@ -174,13 +167,11 @@ func (s *Suggestion) findByPath(
 // client is refused first by a limit that would refuse it alone, so these are the clients that a
 // limit refuses by itself.
 func (s *Suggestion) together(all *Limit, clients int) (n uint64) {
+	plan := s.plan(all)
 	for client := range uint32(clients) {
-		refused := s.found.Need(client, all.index) > all.Burst
-		for _, p := range s.Paths {
-			refused = refused ||
-				p.Stricter && p.group.found.Need(client, p.Limit.index) > p.Limit.Burst
-		}
-		if refused && s.found.Matters(client) {
+		if s.found.Matters(client) && slices.ContainsFunc(plan, func(p PathLimit) bool {
+			return p.found.Need(client, p.Limit.index) > p.Limit.Burst
+		}) {
 			n++
 		}
 	}
@@ -189,7 +180,7 @@ func (s *Suggestion) together(all *Limit, clients int) (n uint64) {
 
 // plan returns the limit of all requests and the limits of the paths that are stricter, with names.
 func (s *Suggestion) plan(all *Limit) []PathLimit {
-	plan := []PathLimit{{name: "suggested", Limit: all}}
+	plan := []PathLimit{{name: "suggested", Limit: all, found: s.found}}
 	for _, p := range s.Paths {
 		if !p.Stricter {
 			continue

@@ -28,7 +28,7 @@ func TestGroupsOfPaths(t *testing.T) {
 
 // The groups are chosen once, even if the first requests have none.
 func TestGroupsOfPathsAreChosenOnce(t *testing.T) {
-	p := &pathGroups{byPath: make(map[string]*pathGroup)}
+	p := &pathGroups{byPath: make(map[string]*PathLimit)}
 	p.add(pending{group: p.of([]byte("*")), client: new(client)}, 1)
 	if g := p.of([]byte("/late")); g != nil || p.chosen == nil {
 		t.Errorf("%+v is chosen later", g)

@@ -33,7 +33,7 @@ type pending struct {
 	cost   float64
 	path   uint32     // a hash
 	client *client    // nil under a policy
-	group  *pathGroup // nil without --by-path
+	group  *PathLimit // nil without --by-path
 	parts  string     // what the rules of a policy look at
 }
 

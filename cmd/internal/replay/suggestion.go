@@ -64,7 +64,7 @@ func newSuggestionMode(o *Options) (*suggestionMode, error) {
 	m := &suggestionMode{keyer: k, o: o, collector: newCollector(o, uint64(o.Cost.constant))}
 	if o.ByPath {
 		m.paths = &pathGroups{
-			byPath:  make(map[string]*pathGroup),
+			byPath:  make(map[string]*PathLimit),
 			collect: func() *suggest.Collector { return newCollector(o, 0) }, // without times
 		}
 	}
