@@ -22,20 +22,20 @@ func (c *cell) heldUntil(word uint64) (until uint64, micros int64) {
 func (m *layout) heldCell(b balance) content {
 	word := b.until & 1
 	if b.deficit > m.capacity {
-		debt := b.slot(m).after(m.supply.at(b.until))
-		word |= m.micros(min(debt, deepestDebt*m.scale)) << 1
+		word |= m.micros(b.slot(m).after(m.supply.at(b.until))) << 1
 	}
 	return content{heldBit | m.owner&(1<<tierBits-1), b.until >> 1, word}
 }
 
-// heldTo returns b, held until an instant. If the own time of b is a later reading, the hold ends
-// at its last instant, because b has had the supply until then.
+// heldTo returns b, held until an instant, with the debt that a cell has behind a hold. If the own
+// time of b is a later reading, the hold ends at its last instant, because b has had the supply
+// until then.
 func (m *layout) heldTo(b balance, until uint64) balance {
 	end := m.supply.at(until)
 	switch {
 	case b.deficit > m.capacity && end.before(b.slot(m)):
-		b.until = until
-		return b
+		debt := min(b.slot(m).after(end), deepestDebt*m.scale)
+		return balance{end.plus(debt).minus(1), m.capacity + 1, until}
 	case b.deficit <= m.capacity && end.before(b.time):
 		until = min(m.supply.timeOf(b.time.plus(1))-1, m.end)
 		end = m.supply.at(until)

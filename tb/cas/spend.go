@@ -91,7 +91,7 @@ func (r *request) decide(m *layout, b balance, t uint64) (balance, result) {
 		o.Decision = m.grant(after.deficit + keep)
 		return after, o
 	case r.within <= 0 || o.charged > m.capacity && !r.partial():
-		until := min(t+uint64(r.hold), m.end)
+		until := t + min(uint64(r.hold), m.end-t)
 		if until > max(t, m.begin) && b.until == 0 && o.charged+keep <= m.capacity {
 			b = m.heldTo(b, until)
 			after = balance{b.time, b.deficit + o.charged, b.until}
