@@ -224,4 +224,31 @@ var programsByHand = []named{
 			{op: allowN, key: "b", n: 1},
 		},
 	}},
+	{"a refusal holds before a debt that is too deep to keep", program{
+		tb.Limit{Capacity: 10, Tokens: 1, Per: 1}, 4, tb.ForgiveLeast,
+		[]call{
+			{step: time.Hour, op: allowN, key: "a", n: 10},
+			{op: reserve, key: "a", cost: 1},
+			{step: -time.Hour, op: keep, key: "a", cost: 1, refusal: 1},
+			{step: 1<<32 + 1, op: keep, key: "a", cost: 1},
+			{step: 1, op: keep, key: "a", cost: 1},
+		},
+	}},
+	{"a refusal holds until the last instant", program{
+		tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second}, 4, tb.ForgiveLeast,
+		[]call{
+			{step: math.MaxInt64 - time.Minute, op: allowN, key: "a", n: 10},
+			{op: keep, key: "a", cost: 1, refusal: time.Hour},
+			{step: time.Minute - 1, op: allowN, key: "a", n: 1},
+		},
+	}},
+	{"a refusal holds from a late reading until the bucket's own time", program{
+		tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second}, 4, tb.ForgiveLeast,
+		[]call{
+			{step: time.Minute, op: allowN, key: "a", n: 8},
+			{step: -time.Minute, op: keep, key: "a", cost: 3, refusal: time.Second},
+			{step: time.Minute, op: keep, key: "a", cost: 3, refusal: time.Second},
+			{step: time.Second, op: keep, key: "a", cost: 1},
+		},
+	}},
 }

@@ -92,8 +92,9 @@ func (in *input) program(maxKeys int) program {
 	var read, latest time.Time
 	for len(*in) > 0 && len(p.calls) < maxCalls {
 		c := in.call(ops, l, keys)
-		if late := latest.Sub(read); !shrinks && c.op == hold && c.step < late {
-			c.step = late // at a late reading a debt may be so deep that Hold cuts it
+		holds := c.op == hold || c.refusal > 0
+		if late := latest.Sub(read); !shrinks && holds && c.step < late {
+			c.step = late // at a late reading a debt may be so deep that a hold cuts it
 		}
 		if read = read.Add(c.step); latest.Before(read) {
 			latest = read
@@ -154,6 +155,7 @@ func (in *input) call(ops []op, l tb.Limit, keys int) call {
 		c.cost = float64(c.n)
 		c.other = key(in.below(keys))
 		c.within = in.within(l)
+		c.refusal = in.refusal(l)
 	case wait:
 		c.within = in.within(l)
 		c.held = in.below(2)
@@ -174,6 +176,7 @@ func (in *input) call(ops []op, l tb.Limit, keys int) call {
 	case keep:
 		c.cost = in.cost(1+in.below(4), l.Capacity)
 		c.keep = in.cost(c.n, l.Capacity)
+		c.refusal = in.refusal(l)
 	}
 	return c
 }
@@ -190,6 +193,17 @@ func (in *input) within(l tb.Limit) time.Duration {
 		return 0
 	}
 	return time.Duration(min(d, float64(time.Hour)))
+}
+
+// refusal returns how long a refusal holds a key. It may be negative, and centuries.
+func (in *input) refusal(l tb.Limit) time.Duration {
+	switch in.below(4) {
+	case 0:
+		return in.within(l)
+	case 1:
+		return in.step(l)
+	}
+	return 0
 }
 
 // actual returns an actual cost. It may be 0, and above the capacity.

@@ -36,6 +36,7 @@ var wanted = map[string]int{
 	"another capacity":          50,
 	"held":                      50,
 	"kept back":                 20,
+	"held by a refusal":         20,
 	"conversion in debt":        4,
 	"moved, and nothing undone": 0,
 }
@@ -57,6 +58,9 @@ func (o outcomes) count(p program, answers []answer, moved bool) {
 			}
 		}
 		o.countEnds(p.calls[i].op, a)
+		if p.calls[i].refusal > 0 && !a.decision.Allowed && a.own != a.ownBefore {
+			o["held by a refusal"]++
+		}
 		if a.limit != limit {
 			switch {
 			case a.limit.Capacity == limit.Capacity:

@@ -39,6 +39,7 @@ type charge interface {
 	tb.Charge
 	MayWait(within time.Duration)
 	Keep(tokens float64)
+	HoldOnRefusal(d time.Duration)
 	Delay() time.Duration
 	Level(t time.Time) (tb.Level, error)
 	Settle(actual float64) error
@@ -98,7 +99,7 @@ var opNames = [...]string{
 //
 //   - allowAt gets the reading before the step.
 //   - takeAll takes from the two keys key and other, which may be the same. Both charges may wait
-//     for the time within.
+//     for the time within, or if refusal is positive, both hold their keys for it if they refuse.
 //   - wait has the deadline within, or if held is odd, a context that ends in the sleep, when the
 //     clock has moved by within.
 //   - cancel and settle end the grant that was the last but held. settle has the actual cost.
@@ -108,18 +109,19 @@ var opNames = [...]string{
 //     time within. The new limiter begins with the limit of the call, if it has one, and then gets
 //     the limit of the old one.
 //   - hold holds the key for the time within, which may be negative.
-//   - keep takes a charge that keeps tokens.
+//   - keep takes a charge that keeps tokens, and whose refusal holds the key for the time refusal.
 type call struct {
-	step   time.Duration
-	op     op
-	key    string
-	n      int
-	cost   float64
-	other  string
-	within time.Duration
-	held   int
-	limit  tb.Limit
-	keep   float64
+	step    time.Duration
+	op      op
+	key     string
+	n       int
+	cost    float64
+	other   string
+	within  time.Duration
+	held    int
+	limit   tb.Limit
+	keep    float64
+	refusal time.Duration
 }
 
 // String returns the call as a literal, without the fields that are zero.
@@ -272,13 +274,14 @@ func (r *runner) call(c call, ended tb.Held, a *answer) (err error) {
 	return err
 }
 
-// keep takes a charge that keeps tokens.
+// keep takes a charge that keeps tokens, and whose refusal holds its key.
 func (r *runner) keep(c call, a *answer) error {
 	charge, err := r.Charge(c.key, c.cost)
 	if err != nil {
 		return err
 	}
 	charge.Keep(c.keep)
+	charge.HoldOnRefusal(c.refusal)
 	if a.other, err = charge.Peek(r.now); err == nil {
 		a.decision, err = charge.Take(r.now)
 	}
@@ -359,7 +362,11 @@ func (r *runner) takeBoth(c call, a *answer) (err error) {
 		if both[i], err = r.Charge(key, c.cost); err != nil {
 			return err
 		}
-		both[i].MayWait(c.within)
+		if c.refusal > 0 {
+			both[i].HoldOnRefusal(c.refusal)
+		} else {
+			both[i].MayWait(c.within)
+		}
 		charges[i] = both[i]
 	}
 	decisions, allowed, err := tb.TakeAll(r.now, charges, nil)

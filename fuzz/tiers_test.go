@@ -85,6 +85,11 @@ func TestTiersAgree(t *testing.T) {
 					ofCAS.Keep(tokens)
 					ofMutex.Keep(tokens)
 				}
+				if rng.IntN(8) == 0 {
+					d := time.Duration(rng.ExpFloat64() * float64(10*time.Second))
+					ofCAS.HoldOnRefusal(d)
+					ofMutex.HoldOnRefusal(d)
+				}
 				switch rng.IntN(4) {
 				case 0: // as a TakeAll that refuses
 					ofCAS.Enter(now)

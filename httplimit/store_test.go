@@ -117,8 +117,6 @@ func (r referenceTier) SetLimit(limit tb.Limit) error {
 
 func (r referenceTier) Limit() tb.Limit { return r.Tiers()[r.tier] }
 
-func (referenceCharge) HoldOnRefusal(time.Duration) {} // which the reference does not have
-
 func (c referenceCharge) Take(t time.Time) (tb.Decision, error) {
 	if err := c.store.step("take", c.key); err != nil {
 		return tb.Decision{}, err

@@ -39,8 +39,8 @@ func (c *Charge[K]) MayWait(within time.Duration) {
 		c.fail(&tb.ConfigError{Field: "within", Value: within, Range: "0 or more"})
 	case within == 0:
 		c.call.debt = nil
-	case c.call.keep > 0:
-		c.fail(&tb.ConfigError{Field: "within", Value: within, Range: "0 after Keep"})
+	case c.call.keep > 0 || c.call.hold > 0:
+		c.fail(&tb.ConfigError{Field: "within", Value: within, Range: "0 after Keep or HoldOnRefusal"})
 	default:
 		c.call.debt, c.call.within = deepest, within
 	}
@@ -63,6 +63,19 @@ func (c *Charge[K]) Keep(tokens float64) {
 		c.fail(&tb.ConfigError{Field: "keep", Value: tokens, Range: "0 after MayWait"})
 	default:
 		c.call.keep = tokens
+	}
+}
+
+// HoldOnRefusal lets a refusal of Take hold the bucket for a time from its reading. The charge is
+// inert from then on if the time is negative, or if the charge may wait.
+func (c *Charge[K]) HoldOnRefusal(d time.Duration) {
+	switch {
+	case d < 0:
+		c.fail(&tb.ConfigError{Field: "hold", Value: d, Range: "0 or more"})
+	case d > 0 && c.call.debt != nil:
+		c.fail(&tb.ConfigError{Field: "hold", Value: d, Range: "0 after MayWait"})
+	default:
+		c.call.hold = d
 	}
 }
 
@@ -119,7 +132,8 @@ func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
 // HasClock reports whether the limiter was made with tb.WithClock, unless the charge is inert.
 func (c *Charge[K]) HasClock() bool { return c.err == nil && c.limiter.settings.Now != nil }
 
-// Enter moves the key to the tier that ChargeIn has named. It takes nothing.
+// Enter does what a refusal of Take does, and takes nothing: it moves the key to the tier that
+// ChargeIn has named, and holds the bucket for HoldOnRefusal, unless Take would be granted.
 func (c *Charge[K]) Enter(t time.Time) {
 	l := c.limiter
 	l.mu.Lock()
@@ -127,9 +141,13 @@ func (c *Charge[K]) Enter(t time.Time) {
 	if c.err != nil || l.buckets[c.key] == nil {
 		return
 	}
-	if b, m, s := l.find(l.instant(t), c.key, c.call.tier); m.tier != b.limit.tier {
-		l.put(b, s)
+	now, call := l.instant(t), c.call
+	b, m, s := l.find(now, c.key, call.tier)
+	after := s
+	if m.charge(&after, now, &call); !call.Allowed {
+		s = after
 	}
+	l.putRefused(b, s)
 }
 
 // Cancel implements tb.Charge.

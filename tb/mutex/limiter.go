@@ -235,13 +235,23 @@ func (l *Limiter[K]) spend(now uint64, key K, c *call, r *receipt[K]) error {
 	if c.look {
 		return nil
 	}
-	if c.Allowed || m.tier != b.limit.tier { // the key may have changed its tier
-		l.put(b, s)
+	if !c.Allowed {
+		l.putRefused(b, s)
+		return nil
 	}
-	if c.Allowed && r != nil {
+	l.put(b, s)
+	if r != nil {
 		*r = receipt[K]{b, before, b.state}
 	}
 	return nil
+}
+
+// putRefused gives b the state that a refusal leaves, if the key changes its tier, or the refusal
+// holds the bucket.
+func (l *Limiter[K]) putRefused(b *bucket[K], s state) {
+	if s.limit.tier != b.limit.tier || s.until > b.until {
+		l.put(b, s)
+	}
 }
 
 // find returns the bucket of a key, or nil, the limit of the tier that a call names, and what a call

@@ -59,6 +59,7 @@ type call struct {
 	within   time.Duration      // the longest delay of a call that waits
 	rest     bool               // charge as much as debt allows
 	keep     float64            // the tokens that must be left; only without debt
+	hold     time.Duration      // for which a refusal holds the bucket; only without debt
 	tier     int                // that ChargeIn names, plus 1
 	look     bool               // decide, and change nothing
 
@@ -70,7 +71,8 @@ type call struct {
 func oneCapacity(l *limit) int64 { return l.capacity }
 func deepest(l *limit) int64     { return maxDebt * l.scale }
 
-// charge decides a call at now on a bucket, and changes its state if the call is granted.
+// charge decides a call at now on a bucket, and changes its state if the call is granted, or if its
+// refusal holds the bucket.
 func (l *limit) charge(b *state, now uint64, c *call) {
 	tokens, since := l.refilled(b, now)
 	cost := l.unitsOf(c.tokens)
@@ -90,6 +92,13 @@ func (l *limit) charge(b *state, now uint64, c *call) {
 		b.tokens, b.time, b.inDebt = tokens-cost, since, inDebt && cost == 0
 		c.Decision = tb.Decision{Allowed: true, Remaining: int((b.tokens - keep) / l.scale)}
 		return
+	}
+	if c.hold > 0 && cost+keep <= l.capacity && b.until == 0 {
+		if until := now + min(uint64(c.hold), l.end-now); until > max(now, l.begin) {
+			b.holdTo(until)
+			*b = b.in(l, now)
+			tokens, since = b.tokens, b.time
+		}
 	}
 	slot := since.plus(uint64(cost + keep - tokens))
 	c.Decision = tb.Decision{RetryAfter: tb.Never, Remaining: int(max(0, tokens-keep) / l.scale)}

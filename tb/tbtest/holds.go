@@ -36,6 +36,7 @@ var holds = []test{
 
 var holdsInTables = []test{
 	{"HoldUnderRefuseNew", holdUnderRefuseNew},
+	{"RefusalByAFullTableHoldsNothing", refusalByAFullTableHoldsNothing},
 	{"HoldIsNoReading", holdIsNoReading},
 	{"HeldBucketIsEvictedLast", heldBucketIsEvictedLast},
 }
@@ -571,6 +572,15 @@ func holdUnderRefuseNew(s *suite) {
 	f.Advance(time.Hour + 10*time.Second)
 	f.hold("b", time.Minute)
 	f.refused("b", 1, 61*time.Second, 0)
+}
+
+func refusalByAFullTableHoldsNothing(s *suite) {
+	f := s.new(perSecond(10, 1), tb.WithMaxKeys(1), tb.WithOverflow(tb.RefuseNew))
+	f.granted("a", 2, 8)
+	c := f.guarded("b", 3, time.Hour)
+	f.takes(c, refused(2*time.Second, 0))
+	f.Advance(2 * time.Second)
+	f.takes(c, granted(7))
 }
 
 // The table sees the reading of Hold, and not its time: keys are dropped, evicted and start by now.

@@ -48,9 +48,9 @@ import (
 //
 // Run also tests AllowAt, Charge, Reserve, Wait, SetLimit, Limit, Hold, Peek, Level, Reset,
 // Len and Stats, each if the limiter has it with the signature that it has in tb/cas for string
-// keys. Charge is the exception: it must return a tb.Charge. Run tests MayWait, Delay, Settle
-// and Keep of a charge if it has them. The tests of a method that the limiter lacks are skipped. Without
-// Len, Run also skips the tests of the bound, of eviction and of copied keys.
+// keys. Charge is the exception: it must return a tb.Charge. Run tests MayWait, Delay, Settle,
+// Keep and HoldOnRefusal of a charge if it has them. The tests of a method that the limiter lacks
+// are skipped. Without Len, Run also skips the tests of the bound, of eviction and of copied keys.
 func Run(t *testing.T, newLimiter func(tb.Limit, ...tb.Option) (tb.Limiter, error)) {
 	RunExcept(t, newLimiter, nil)
 }
