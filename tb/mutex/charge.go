@@ -105,12 +105,12 @@ func (c *Charge[K]) Peek(t time.Time) (tb.Decision, error) {
 	}
 	look := c.call
 	look.look = true
-	return c.limiter.decide(c.limiter.instant(t), c.key, look)
+	return c.limiter.decide(c.limiter.instant(t), c.key, &look)
 }
 
 // Level returns how full the charge's bucket is at t, a reading of the limiter's clock.
 func (c *Charge[K]) Level(t time.Time) (tb.Level, error) {
-	return c.limiter.level(c.limiter.instant(t), c.key, c.call)
+	return c.limiter.level(c.limiter.instant(t), c.key, &c.call)
 }
 
 // Take implements tb.Charge. t is a reading of the limiter's clock.

@@ -21,11 +21,14 @@ func (l *Limiter[K]) limitOf(b *bucket[K], asked int) *limit {
 
 // in returns the state of a bucket at now under m, which is the present limit of its tier, or of a
 // tier that it enters.
-func (s state) in(m *limit, now uint64) state {
-	if s.until > max(now, m.begin) {
+func (s *state) in(m *limit, now uint64) state {
+	switch {
+	case s.until > max(now, m.begin):
 		held := s.heldIn(m)
 		held.hold = s.hold
 		return held
+	case s.until == 0 && s.limit == m:
+		return *s
 	}
 	own := s.present()
 	if own.limit != m { // the bucket gets what its own tier has supplied by now
@@ -35,15 +38,16 @@ func (s state) in(m *limit, now uint64) state {
 }
 
 // present returns the state under the present limit of the bucket's tier.
-func (s state) present() state {
+func (s *state) present() state {
 	if s.until > 0 {
-		s = s.afterHold()
+		after := s.afterHold()
+		s = &after
 	}
 	l := s.limit
 	if l.next == nil {
-		return s
+		return *s
 	}
-	tokens, since := l.tokensAt(&s, l.next.begin)
+	tokens, since := l.tokensAt(s, l.next.begin)
 	for l = l.next; l.next != nil; l = l.next {
 		tokens = min(tokens, l.micros(l.capacity))
 		if end := l.next.begin; since <= end {
