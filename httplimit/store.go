@@ -45,7 +45,7 @@ type Store interface {
 // key, so it gets a copy.
 func (c *call) prepare(e *entry) (charge tb.Charge, err error) {
 	if m, ok := e.limiters[e.tierIndex].(*memoryLimiter); ok {
-		_ = m.charge(&e.inMemory, e.key, e.cost)
+		_ = m.ChargeInPlace(&e.inMemory, e.key, e.cost)
 		e.charge, charge = &e.inMemory, &e.inMemory
 	} else {
 		e.charge, err = c.l.charge(e.limiters[e.tierIndex], strings.Clone(e.key), e.cost)
@@ -184,11 +184,13 @@ type memoryLimiter struct {
 // Charge returns a charge on key's bucket, which moves to the tier.
 func (l *memoryLimiter) Charge(key string, cost float64) (tb.StoreCharge, error) {
 	c := new(cas.Charge[string])
-	return c, l.charge(c, key, cost)
+	return c, l.ChargeInPlace(c, key, cost)
 }
 
-// charge is Charge in a place of the caller.
-func (l *memoryLimiter) charge(c *cas.Charge[string], key string, cost float64) (err error) {
+// ChargeInPlace is Charge in a place of the caller. Package outbound calls it, too.
+func (l *memoryLimiter) ChargeInPlace(
+	c *cas.Charge[string], key string, cost float64,
+) (err error) {
 	if l.tiered {
 		*c, err = l.ChargeIn(l.tier, key, cost)
 	} else {

@@ -1,13 +1,13 @@
 package outbound
 
 import (
-	"cmp"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/internal/sleep"
 	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
 // attempt is one request on its way to the base, perhaps several times.
@@ -37,15 +37,20 @@ type part struct {
 	key     *key
 	cost    float64
 	charge  tb.StoreCharge
-	charged float64 // the cost, or the capacity if an estimate is above it
-	endTurn func()  // if the attempts of the key go one at a time
+	place   cas.Charge[string] // of the charge, if it is one of this process
+	charged float64            // the cost, or the capacity if an estimate is above it
+	endTurn func()             // if the attempts of the key go one at a time
 }
 
 func (t *Transport) begin(r *http.Request) *attempt {
 	a := &attempt{t: t, r: r}
-	a.parts, a.charges = a.room.parts[:0], a.room.charges[:0]
-	for _, rule := range t.limits {
-		p := part{rule: rule, key: rule.get(rule.Key(a.r)), cost: 1}
+	a.parts, a.charges = a.room.parts[:], a.room.charges[:0]
+	if len(t.limits) > 1 {
+		a.parts = make([]part, len(t.limits))
+	}
+	for i, rule := range t.limits {
+		p := &a.parts[i]
+		p.rule, p.key, p.cost = rule, rule.get(rule.Key(a.r)), 1
 		if rule.Cost != nil {
 			if a.r == r { // a Cost may replace the body
 				a.r = r.WithContext(r.Context())
@@ -54,7 +59,6 @@ func (t *Transport) begin(r *http.Request) *attempt {
 				p.cost = min(cost, 2*tb.MaxCapacity)
 			}
 		}
-		a.parts = append(a.parts, p)
 	}
 	return a
 }
@@ -93,13 +97,18 @@ func (a *attempt) await() error {
 
 // send sends the request. If an answer does not come, the next attempt has its turn.
 func (a *attempt) send() (*http.Response, error) {
+	var turns []*time.Timer
 	for i := range a.parts {
 		if p := &a.parts[i]; p.endTurn != nil {
-			defer time.AfterFunc(longestTurn, p.endTurn).Stop()
+			turns = append(turns, time.AfterFunc(longestTurn, p.endTurn))
 		}
 	}
 	a.t.sent.Add(1)
-	return a.t.base.RoundTrip(a.r)
+	response, err := a.t.base.RoundTrip(a.r)
+	for _, turn := range turns {
+		turn.Stop()
+	}
+	return response, err
 }
 
 // enter takes the charges. If their tokens come later, it returns whose come last, and the attempt
@@ -133,8 +142,11 @@ func (a *attempt) take() error {
 	}
 	a.charges, a.slowest = a.charges[:0], nil
 	for i := range a.parts {
-		err = cmp.Or(a.parts[i].prepare(within), err)
-		a.charges = append(a.charges, a.parts[i].charge)
+		p := &a.parts[i]
+		if bad := p.prepare(within); bad != nil {
+			err = bad
+		}
+		a.charges = append(a.charges, p.charge)
 	}
 	a.taken = time.Now()
 	a.slot = a.taken
@@ -172,7 +184,12 @@ func (p *part) prepare(within time.Duration) (err error) {
 	if p.cost > 1 && (p.rule.Usage != nil || p.rule.learns) {
 		p.charged = min(p.cost, float64(p.key.limiter.Limit().Capacity))
 	}
-	if p.charge, err = p.key.limiter.Charge(p.key.text, p.charged); err == nil {
+	if m, ok := p.key.limiter.(inPlace); ok {
+		p.charge, err = &p.place, m.ChargeInPlace(&p.place, p.key.text, p.charged)
+	} else {
+		p.charge, err = p.key.limiter.Charge(p.key.text, p.charged)
+	}
+	if err == nil {
 		p.charge.MayWait(within)
 	}
 	return err

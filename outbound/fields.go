@@ -100,7 +100,11 @@ func read(status int, h http.Header, isFull bool) (x answer) {
 
 // isLeft reports whether a field is one number that is plainly above 0.
 func isLeft(lines []string) bool {
-	return len(lines) == 1 && lines[0] >= "1" && lines[0] < ":" && !strings.Contains(lines[0], ",")
+	if len(lines) != 1 || lines[0] == "" || strings.Contains(lines[0], ",") {
+		return false
+	}
+	first := lines[0][0]
+	return '1' <= first && first <= '9'
 }
 
 // readFamily reads three fields. If a field is repeated, or is a list, the value that slows down

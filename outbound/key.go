@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
 const mostKeys = 10_000 // that a rule remembers if no attempt has them
@@ -32,6 +33,11 @@ type rule struct {
 type limiter interface {
 	tb.StoreLimiter
 	Hold(ctx context.Context, key string, until time.Time) error
+}
+
+// inPlace is a limiter whose charges may be in a place of the caller, so that they allocate nothing.
+type inPlace interface {
+	ChargeInPlace(c *cas.Charge[string], key string, cost float64) error
 }
 
 // key is what the process knows of a key of a rule. The bucket is in the store.
