@@ -14,13 +14,8 @@ import (
 // other.
 func TestEachCustomerHasItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limit := ratelimit.Limit{Capacity: 1, Tokens: 1, Per: time.Second}
-		customers, err := ratelimit.New[string](limit)
-		if err != nil {
-			t.Fatal(err)
-		}
 		began, sent := time.Now(), map[string][]time.Duration{}
-		w := &worker{customers, func(m message) {
+		w := &worker{ratelimit.NewTokenBucket(1, 1), func(m message) {
 			sent[m.customer] = append(sent[m.customer], time.Since(began))
 		}}
 		type job struct {

@@ -3,7 +3,6 @@ package connect
 import (
 	"context"
 	"errors"
-	"net/http"
 	"net/http/httptest"
 	"testing"
 	"time"
@@ -35,20 +34,14 @@ var protocols = map[string]connect.ClientOption{
 func newClient(
 	t *testing.T, protocol connect.ClientOption, opts ...httplimit.Option,
 ) *connect.Client[text, text] {
-	l, err := httplimit.New(httplimit.Rules(httplimit.Rule{
-		Name: "calls", Limit: tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour},
-	}), opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := httplimit.PerAddress(1, 1.0/3600, opts...)
 	const procedure = "/acme.v1.Service/Unary"
 	answer := func(_ context.Context, r *connect.Request[text]) (*connect.Response[text], error) {
 		return connect.NewResponse(r.Msg), nil
 	}
 	idempotent := connect.WithIdempotency(connect.IdempotencyNoSideEffects)
-	mux := http.NewServeMux()
-	mux.Handle(procedure, RateLimit(l, connect.NewUnaryHandler(procedure, answer, idempotent)))
-	server := httptest.NewUnstartedServer(mux)
+	handler := RateLimit(l, connect.NewUnaryHandler(procedure, answer, idempotent))
+	server := httptest.NewUnstartedServer(handler)
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	t.Cleanup(server.Close)

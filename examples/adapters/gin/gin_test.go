@@ -4,13 +4,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/proof/facetest"
-	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 func init() { gin.SetMode(gin.ReleaseMode) }
@@ -27,15 +25,10 @@ func TestFace(t *testing.T) {
 }
 
 func TestRateLimitOfOneRoute(t *testing.T) {
-	l, err := httplimit.New(httplimit.Rules(httplimit.Rule{
-		Name: "login", Limit: tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour},
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := httplimit.PerAddress(1, 0.001)
 	engine := gin.New()
 	engine.GET("/login", RateLimit(l), func(c *gin.Context) {
-		if d, ok := c.Get("ratelimit"); !ok || d.(httplimit.Decision).Rule != "login" {
+		if d, ok := c.Get("ratelimit"); !ok || d.(httplimit.Decision).Rule != "per-address" {
 			t.Errorf("the handler gets %+v", d)
 		}
 	})
