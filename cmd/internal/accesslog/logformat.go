@@ -25,7 +25,6 @@ type formatParser struct {
 	variables []variable
 	ends      bool // whether a line must end where the format ends
 	hasPort   bool // whether each peer has a port, which may follow an IPv6 without brackets
-	anywhere  bool // whether the text before the first variable may stand behind any other
 	timeless  bool // whether no variable is a time, so that the envelope must have it
 }
 
@@ -105,9 +104,6 @@ func cutVariable(s string) (name, rest string) {
 
 func (p *formatParser) parse(line []byte, rec *Record) error {
 	rest, ok := bytes.CutPrefix(line, p.before)
-	if p.anywhere {
-		_, rest, ok = bytes.Cut(line, p.before)
-	}
 	if !ok {
 		return p.start
 	}

@@ -44,7 +44,7 @@ var patterns = []struct {
 		` $status $word $number $bytes_sent "$request" "$http_user_agent"`, exact},
 	{"gin", `[GIN] $time_local | $status | $word | $remote_addr | $method "$request_uri"`, among},
 	{"uvicorn", `INFO: $peer_port - "$request" $status`, among},
-	{"rails", `Started $method "$request_uri" for $remote_addr at $time_local`, behind},
+	{"rails", `${_}Started $method "$request_uri" for $remote_addr at $time_local`, among},
 	{"uwsgi", `[pid: $word|app: $word|req: $word] $remote_addr ($remote_user) {$_}` +
 		` [$time_local] $request => generated $bytes_sent bytes`, among},
 	{"flask", `$peer - - [$day $clock] "$request" $status $body_bytes_sent`, among},
@@ -59,10 +59,9 @@ var patterns = []struct {
 type look int
 
 const (
-	exact  look = iota // each line begins as the pattern does
-	whole              // and ends there
-	among              // the lines are among messages of the program
-	behind             // and other text may stand before the pattern
+	exact look = iota // each line begins as the pattern does
+	whole             // and ends there
+	among             // the lines are among messages of the program
 )
 
 // strict has the variables whose values have one form, which tells the patterns apart, and what
@@ -105,8 +104,8 @@ func newPatternParsers(extra []string) (all []namedParser) {
 		if err != nil {
 			panic(err) // a mistake in the table
 		}
-		p.format, p.ends, p.anywhere = known.format, known.is == whole, known.is == behind
-		all = append(all, namedParser{p, known.format, known.is >= among})
+		p.format, p.ends = known.format, known.is == whole
+		all = append(all, namedParser{p, known.format, known.is == among})
 	}
 	return all
 }

@@ -45,9 +45,6 @@ func Window(l tb.Limit) (time.Duration, error) {
 
 // fixedWindow counts the tokens that were granted since the window began. All keys have the same
 // windows.
-//
-// A key can take the whole burst at the end of a window and again at the beginning of the next one:
-// twice the burst in an instant.
 func fixedWindow(burst, size uint64) Take {
 	var window, granted uint64 // window is its number
 	return func(now, cost uint64) bool {
@@ -64,8 +61,6 @@ func fixedWindow(burst, size uint64) Take {
 
 // slidingLog has a record of each grant of the last window. It is exact: no window of that length,
 // wherever it begins, has more than the burst.
-//
-// It needs a record for each grant, so a key takes memory in proportion to the burst.
 func slidingLog(burst, window uint64) Take {
 	type record struct{ instant, tokens uint64 }
 	var records []record // in the order of time
@@ -87,10 +82,6 @@ func slidingLog(burst, window uint64) Take {
 // slidingWindow counts the tokens of the present window and of the window before. It estimates the
 // tokens of the last window-length of time: it assumes that the grants of the window before were
 // spread evenly, and counts the share of them that the length still covers.
-//
-// The estimate errs in both directions. It is too low if the grants came late in their window:
-// then up to twice the burst is granted in one length. It is too high if they came early: then a
-// request is refused although the length has room.
 func slidingWindow(burst, size uint64) Take {
 	var window, previous, present uint64 // window is the number of the present one
 	return func(now, cost uint64) bool {

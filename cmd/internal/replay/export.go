@@ -179,7 +179,7 @@ func (o *Options) flags() (replay, proxy string) {
 			b.WriteString(" --" + flag + " " + shellWord(value))
 		}
 	}
-	add("trusted-proxies", listOf(cli.Prefixes(o.Trusted), ","), "")
+	add("trusted-proxies", listOf(cli.Prefixes(o.Trusted)), "")
 	proxy = b.String()
 	add("key", strings.Join(o.Keys, ","), "ip")
 	add("ipv6-prefix", strconv.Itoa(o.IPv6Prefix), "64")
@@ -205,12 +205,13 @@ func (o *Options) ask() (flags string) {
 	return flags
 }
 
-func listOf(networks []netip.Prefix, separator string) string {
+// listOf returns networks as --trusted-proxies has them.
+func listOf(networks []netip.Prefix) string {
 	var all []string
 	for _, network := range networks {
 		all = append(all, network.String())
 	}
-	return strings.Join(all, separator)
+	return strings.Join(all, ",")
 }
 
 // plainWord matches a text that a shell reads as it is.

@@ -127,17 +127,13 @@ func networkOf(client string) (netip.Prefix, bool) {
 
 // doubt says that the clients may be proxies, and what to do.
 func (c *Clients) doubt(rep *Report) string {
-	flag := listOf(cli.Prefixes(rep.options.Trusted), ",")
+	networks := cli.Prefixes(rep.options.Trusted)
 	for _, client := range c.Proxies {
-		network, ok := networkOf(client)
-		if !ok {
-			continue // the name of a host
+		if network, ok := networkOf(client); ok { // and not the name of a host
+			networks = append(networks, network)
 		}
-		if flag != "" {
-			flag += ","
-		}
-		flag += network.String()
 	}
+	flag := "--trusted-proxies " + listOf(networks)
 	n := uint64(len(c.Proxies))
 	text := fmt.Sprintf("%s %s, such as %s, %s %s of %s requests: proxies or a CDN, and not clients?",
 		grouped(n), plural(n, "address", "addresses"), keyText(c.Proxies[:1]), plural(n, "has", "have"),
@@ -146,8 +142,8 @@ func (c *Clients) doubt(rep *Report) string {
 		text += fmt.Sprintf(" %s more may be, too.", grouped(c.Others))
 	}
 	if c.Forwarded == 0 {
-		return text + " The log has no X-Forwarded-For. With it, use --trusted-proxies " + flag
+		return text + " The log has no X-Forwarded-For. With it, use " + flag
 	}
-	return text + fmt.Sprintf(" X-Forwarded-For names at least %s."+
-		" Believe it by --trusted-proxies %s", counted(c.Forwarded, "client"), flag)
+	return text + fmt.Sprintf(" X-Forwarded-For names at least %s. Believe it by %s",
+		counted(c.Forwarded, "client"), flag)
 }

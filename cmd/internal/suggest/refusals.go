@@ -27,16 +27,11 @@ func (r *Result) Refusals(rate int, bursts []uint64) (clients, requests []uint64
 
 // Refused returns how many requests of a client a burst refuses at a rate. It is 0 if the times of
 // the requests were not kept.
-func (r *Result) Refused(client uint32, rate int, burst uint64) uint64 {
+func (r *Result) Refused(client uint32, rate int, burst uint64) (refused uint64) {
 	if !r.timed || r.Need(client, rate) <= burst {
 		return 0
 	}
-	return r.decide(r.timesOf(client), rate, burst)
-}
-
-// decide returns how many requests at some times are refused by a bucket that is full at the first
-// one.
-func (r *Result) decide(times []int64, rate int, burst uint64) (refused uint64) {
+	times := r.timesOf(client)
 	coarse := coarseness(burst)
 	capacity, cost := burst*(finest/coarse), r.cost*(finest/coarse)
 	clock := &r.clocks[rate]
