@@ -41,7 +41,7 @@ func (p *clfParser) parse(line []byte, rec *Record) error {
 	if !ok {
 		return errRequest
 	}
-	rec.setTarget(splitRequest(request))
+	rec.setRequest(request)
 	status, rest, ok := cutField(rest)
 	if !ok || !isStatus(status) {
 		return errStatus

@@ -104,8 +104,7 @@ func (f *fields) fill(rec *Record) error {
 	rec.Forwarded = f.text(fieldForwarded)
 	rec.User = f.text(fieldUser)
 	for _, text := range f.texts(fieldURI) {
-		if t := splitTarget(emptyIfDash(text)); t.path != nil || t.host != nil {
-			rec.setTarget(t)
+		if rec.setTarget(emptyIfDash(text)); rec.Path != nil || rec.Host != nil {
 			break
 		}
 	}
@@ -183,16 +182,16 @@ func (f *fields) text(field int) []byte {
 	return nil
 }
 
-// splitTarget splits a URI, or the URI of a whole request line. A word without a slash is what a
+// setTarget sets the parts of a URI, or of a whole request line. A word without a slash is what a
 // server logs of something else than HTTP.
-func splitTarget(b []byte) target {
+func (rec *Record) setTarget(b []byte) {
 	switch {
 	case bytes.IndexByte(b, '/') < 0 && string(b) != "*":
-		return target{}
 	case b[0] != '/' && bytes.IndexByte(b, ' ') >= 0:
-		return splitRequest(b)
+		rec.setRequest(b)
+	default:
+		rec.setURI(b)
 	}
-	return splitURI(b)
 }
 
 // ErrMessage is the error of a line that is not a request and not malformed: the message of a

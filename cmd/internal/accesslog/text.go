@@ -102,54 +102,41 @@ func endsInEscape(b []byte) bool {
 	return n%2 == 1
 }
 
-// target is what a request asks for. A part that it lacks is nil.
-type target struct{ method, host, path, query []byte }
-
-// setTarget keeps the host if the request has none.
-func (rec *Record) setTarget(t target) {
-	rec.Method, rec.Path, rec.Query = t.method, t.path, t.query
-	if t.host != nil {
-		rec.Host = t.host
-	}
-}
-
-// splitRequest splits a request line, "GET /path?query HTTP/1.1". Servers log the line as the
-// client sent it. So a path may contain spaces, and a TLS handshake on a plain port is a line of a
-// single word, which has no part. Load balancers write a dash for each part that a request lacks,
+// setRequest sets the parts of a request line, "GET /path?query HTTP/1.1". Servers log the line as
+// the client sent it. So a path may contain spaces, and a TLS handshake on a plain port is a line of
+// a single word, which has no part. Load balancers write a dash for each part that a request lacks,
 // as in "- http://host- -".
-func splitRequest(line []byte) (t target) {
+func (rec *Record) setRequest(line []byte) {
 	method, uri, ok := bytes.Cut(bytes.TrimSuffix(line, []byte(" -")), space)
 	if !ok {
-		return t
+		return
 	}
 	if i := bytes.LastIndexByte(uri, ' '); i >= 0 && bytes.HasPrefix(uri[i+1:], http) {
 		uri = uri[:i]
 	}
-	t = splitURI(uri)
-	t.method, t.path = emptyIfDash(method), emptyIfDash(t.path)
-	t.host = bytes.TrimSuffix(t.host, []byte{'-'})
-	return t
+	rec.setURI(uri)
+	rec.Method, rec.Path = emptyIfDash(method), emptyIfDash(rec.Path)
 }
 
 // isDashes reports whether a request line is "- - -", which has no part.
 func isDashes(line []byte) bool { return string(bytes.TrimRight(line, " ")) == "- - -" }
 
-// splitURI splits "/path?query", or "http://host/path" of a request to a proxy.
-func splitURI(uri []byte) (t target) {
+// setURI sets the parts of "/path?query", or of "http://host/path" of a request to a proxy. Without
+// a host, the record keeps the one that it has.
+func (rec *Record) setURI(uri []byte) {
 	uri, _, _ = bytes.Cut(uri, []byte{'#'})
-	uri, t.query, _ = bytes.Cut(uri, []byte{'?'})
-	if t.path = uri; len(uri) == 0 || uri[0] == '/' {
-		return t
+	uri, rec.Query, _ = bytes.Cut(uri, []byte{'?'})
+	rec.Path = uri
+	if len(uri) == 0 || uri[0] == '/' {
+		return
 	}
-	_, rest, ok := bytes.Cut(uri, scheme)
-	if !ok {
-		return t
+	if _, rest, ok := bytes.Cut(uri, scheme); ok {
+		slash := bytes.IndexByte(rest, '/')
+		if rec.Path = nil; slash >= 0 {
+			rest, rec.Path = rest[:slash], rest[slash:]
+		}
+		rec.Host = bytes.TrimSuffix(rest, []byte{'-'})
 	}
-	t.host, t.path = rest, nil
-	if slash := bytes.IndexByte(rest, '/'); slash >= 0 {
-		t.host, t.path = rest[:slash], rest[slash:]
-	}
-	return t
 }
 
 // isHostName reports whether b has only the bytes of the names of hosts and of IPv4 addresses,
