@@ -12,8 +12,7 @@ type receipt[K comparable] struct {
 	before, after state
 }
 
-// Charge is a cost to take from a key's bucket as one part of tb.TakeAll. Only one goroutine at a
-// time may use it.
+// Charge is a tb.Charge on a key's bucket. Only one goroutine at a time may use it.
 type Charge[K comparable] struct {
 	limiter *Limiter[K]
 	key     K
@@ -22,17 +21,15 @@ type Charge[K comparable] struct {
 	taken   receipt[K] // of the last Take, without a bucket if it was refused, undone or settled
 }
 
-var _ tb.Charge = (*Charge[string])(nil)
+var _ tb.StoreCharge = (*Charge[string])(nil)
 
-// Charge returns a charge of a decimal number of tokens on key's bucket. It takes nothing. It
-// returns tb.ErrInvalidCost, and an inert charge, if cost is not positive and finite.
+// Charge returns a charge of a decimal number of tokens on key's bucket. It takes nothing.
 func (l *Limiter[K]) Charge(key K, cost float64) (Charge[K], error) {
 	err := checkCost(cost)
 	return Charge[K]{limiter: l, key: key, err: err, call: call{tokens: cost}}, err
 }
 
-// MayWait lets the charge put the bucket into debt, as Wait does, if the tokens can be used within
-// the given time from the reading of Take. With a negative time it is inert from then on.
+// MayWait implements tb.StoreCharge, as Keep, HoldOnRefusal, Delay and Level do.
 func (c *Charge[K]) MayWait(within time.Duration) {
 	switch {
 	case within < 0:
@@ -53,8 +50,7 @@ func (c *Charge[K]) fail(err error) {
 	}
 }
 
-// Keep lets the charge take tokens only if the given number of tokens is left. It is inert from
-// then on if the number is negative, NaN or infinite, or if the charge may wait.
+// Keep lets the charge take tokens only if the given number of tokens is left.
 func (c *Charge[K]) Keep(tokens float64) {
 	switch err := checkActual(tokens); {
 	case err != nil:
@@ -66,8 +62,7 @@ func (c *Charge[K]) Keep(tokens float64) {
 	}
 }
 
-// HoldOnRefusal lets a refusal of Take hold the bucket for a time from its reading. The charge is
-// inert from then on if the time is negative, or if the charge may wait.
+// HoldOnRefusal lets a refusal of Take hold the bucket for a time from its reading.
 func (c *Charge[K]) HoldOnRefusal(d time.Duration) {
 	switch {
 	case d < 0:

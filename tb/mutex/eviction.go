@@ -2,6 +2,7 @@ package mutex
 
 import (
 	"container/heap"
+	"reflect"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -70,7 +71,7 @@ func (l *Limiter[K]) rank(b *bucket[K]) {
 		heap.Fix(&l.order, b.index)
 		return
 	}
-	copyStrings(&b.key)
+	copyStrings(reflect.ValueOf(&b.key).Elem())
 	l.inserts++
 	b.sequence = l.inserts
 	l.buckets[b.key] = b

@@ -14,8 +14,7 @@ type hold struct {
 	debt  int64  // at that instant, in millionths of a token
 }
 
-// Hold grants nothing of key's bucket before a time, at which the bucket is empty and refills. It
-// returns tb.ErrTableFull if the table has no room for a new key.
+// Hold grants nothing of key's bucket before a time, at which the bucket is empty and refills.
 func (l *Limiter[K]) Hold(_ context.Context, key K, until time.Time) error {
 	if isNaN(key) {
 		return tb.ErrInvalidKey

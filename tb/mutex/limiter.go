@@ -22,8 +22,7 @@ const (
 	idleDrops = 16
 )
 
-// Limiter is a token bucket for each key of type K. It implements tb.Limiter if K is string. Use
-// New or NewTokenBucket to make one. All methods are safe for concurrent use.
+// Limiter is a token bucket for each key of type K. All methods are safe for concurrent use.
 type Limiter[K comparable] struct {
 	settings     tb.Settings
 	firstInstant uint64 // instant of the first reading: whole periods, below 2⁶³ ns
@@ -118,8 +117,7 @@ func (l *Limiter[K]) Allow(_ context.Context, key K) (tb.Decision, error) {
 	return l.decide(l.read(), key, &call{tokens: 1})
 }
 
-// AllowN takes a decimal number of tokens, or none. It returns tb.ErrInvalidCost if cost is not
-// positive and finite.
+// AllowN takes a decimal number of tokens, or none.
 func (l *Limiter[K]) AllowN(_ context.Context, key K, cost float64) (tb.Decision, error) {
 	if err := checkCost(cost); err != nil {
 		return tb.Decision{}, err
@@ -157,8 +155,7 @@ func (l *Limiter[K]) Reset(key K) {
 	}
 }
 
-// Forget removes key from the table, as a store does whose keys expire. Its bucket is full when the
-// key comes back. tb/cas has no such method: it removes keys only to make room.
+// Forget removes key from the table, as a store does whose keys expire. tb/cas has no such method.
 func (l *Limiter[K]) Forget(key K) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

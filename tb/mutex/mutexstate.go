@@ -7,16 +7,16 @@ import (
 )
 
 func init() {
-	mutexstate.States = func(l any) map[string]any { return l.(*TokenBucket).states() }
+	mutexstate.States = states
 	mutexstate.Limits = func(l any) any { return slices.Clone(l.(*TokenBucket).tiers) }
 	mutexstate.Use = func(l, limits any, key string) (restore func()) {
 		return l.(*TokenBucket).use(limits.([]*limit), key)
 	}
 }
 
-func (l *Limiter[K]) states() map[K]any {
-	all := make(map[K]any)
-	for key, b := range l.buckets {
+func states(l any) map[string]any {
+	all := make(map[string]any)
+	for key, b := range l.(*TokenBucket).buckets {
 		s, changes := b.state, 0 // of the limit that the bucket has not seen
 		for m := s.limit; m.next != nil; m = m.next {
 			changes++

@@ -8,8 +8,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Reserve takes a decimal number of tokens now, and returns when they may be used. It may put the
-// bucket into debt by one capacity.
+// Reserve takes a decimal number of tokens now, and returns when they may be used.
 func (l *Limiter[K]) Reserve(_ context.Context, key K, cost float64) (tb.Reservation, error) {
 	c, err := l.Charge(key, cost)
 	if err != nil {

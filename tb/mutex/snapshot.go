@@ -11,8 +11,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Snapshot returns an iterator over the keys of the table and the states of their buckets, those
-// that will be full last first.
+// Snapshot yields the keys and the states of their buckets, those that will be full last first.
 func (l *Limiter[K]) Snapshot() iter.Seq2[K, tb.State] {
 	return func(yield func(K, tb.State) bool) {
 		l.mu.Lock()
@@ -44,39 +43,35 @@ func (l *Limiter[K]) stored(key K) (stored tb.State, ok bool) {
 	return stored, true
 }
 
-// Restore gives buckets the states that Snapshot has yielded. It returns an error, and changes
-// nothing, if a state or a key is invalid, or if the table cannot hold all buckets that are not
-// full.
+// Restore gives buckets the states that Snapshot has yielded, or changes nothing.
 func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
-	var keys []K
-	var all []tb.State
+	type saved struct {
+		key K
+		tb.State
+	}
+	var all []saved
 	for key, s := range states {
-		if err := s.Validate(); err != nil {
+		if len(l.tiers) == 1 {
+			s.Tier = 0
+		}
+		if err := cmp.Or(s.Validate(), l.checkTier(s.Tier)); err != nil {
 			return fmt.Errorf("the state of key %v: %w", key, err)
 		}
 		if isNaN(key) {
 			return tb.ErrInvalidKey
 		}
-		if len(l.tiers) > 1 {
-			if err := l.checkTier(s.Tier); err != nil {
-				return fmt.Errorf("the state of key %v: %w", key, err)
-			}
-		}
-		keys, all = append(keys, key), append(all, s)
+		all = append(all, saved{key, s})
 	}
 	now, t := l.clock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var notFull []bucket[K]
 	distinct := make(map[K]bool)
-	for i, key := range keys {
-		m := l.tiers[0]
-		if len(l.tiers) > 1 {
-			m = l.tiers[all[i].Tier]
-		}
-		if s := l.restored(m, all[i], now, t.Round(0)); m.missing(&s, now) > 0 {
-			notFull = append(notFull, bucket[K]{key: key, state: s})
-			distinct[key] = true
+	for _, b := range all {
+		m := l.tiers[b.Tier]
+		if s := l.restored(m, b.State, now, t.Round(0)); m.missing(&s, now) > 0 {
+			notFull = append(notFull, bucket[K]{key: b.key, state: s})
+			distinct[b.key] = true
 		}
 	}
 	if len(distinct) > l.settings.MaxKeys {
@@ -103,12 +98,9 @@ func (l *Limiter[K]) restore(now uint64, key K, s state) {
 		}
 	} else {
 		has := b.in(m, now)
-		next := has
+		next, after := has, has
 		if s.until > has.until {
 			next.holdTo(s.until)
-		}
-		after := next
-		if next.until > 0 {
 			after = next.heldIn(m)
 		}
 		switch {

@@ -98,8 +98,7 @@ func (l *Limiter[K]) checkTier(tier int) error {
 	return nil
 }
 
-// SetLimit makes limit the limit of all keys, or of tier 0 if there are several. Each bucket keeps
-// its tokens, but not more than the new capacity, and its debt.
+// SetLimit makes limit the limit of all keys, or of tier 0 if there are several.
 func (l *Limiter[K]) SetLimit(limit tb.Limit) error { return l.SetTier(0, limit) }
 
 // Limit returns the limit of all keys, or of tier 0 if there are several.
