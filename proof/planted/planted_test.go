@@ -50,6 +50,7 @@ var parts = []part{
 		"./httplimit", "./grpclimit", "-test.run=InRedis|APolicy ./tb/redis", "./cmd/internal/proxy",
 	}},
 	{"httplimit/policy", []string{"./httplimit/policy", "./httplimit"}},
+	{"outbound", []string{"./outbound"}},
 	{"tb/redis", []string{"./tb/redis"}},
 }
 
