@@ -6,15 +6,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
 
 // judges have the tool of each language. A language without a judge is an error.
-var judges = map[string]func(t *testing.T, f fence, code string){
-	"":          func(*testing.T, fence, string) {}, // output and drawings
-	"diff":      func(*testing.T, fence, string) {},
+var judges = map[string]func(*testing.T, fence){
+	"":          judgeOutput,
+	"diff":      func(*testing.T, fence) {},
 	"caddyfile": readBy("docs/caddy.md"), // TestAllExamplesRun of caddy, which is outside of go.work
 	"go":        judgeGo,
 	"json":      judgeJSON,
@@ -24,10 +23,6 @@ var judges = map[string]func(t *testing.T, f fence, code string){
 
 // TestFencedBlocks gives each fenced block of each document to the tool that its readers use.
 func TestFencedBlocks(t *testing.T) {
-	var code strings.Builder
-	for _, name := range files(t, ".go") {
-		code.WriteString(words(read(t, name)) + "\n")
-	}
 	build := exec.Command("go", "build", "-o", t.TempDir(), "./cmd/tb", "./cmd/tb-rls")
 	build.Dir = "../.."
 	if out, err := build.CombinedOutput(); err != nil {
@@ -35,7 +30,7 @@ func TestFencedBlocks(t *testing.T) {
 	}
 	t.Setenv("PATH", build.Args[3]+":"+os.Getenv("PATH"))
 	counts := map[string]int{}
-	for _, name := range documents(t) {
+	for _, name := range files(t, ".md") {
 		policy := "" // the policy that a command of the document reads
 		for _, f := range fences(read(t, name)) {
 			counts[f.language]++
@@ -49,7 +44,7 @@ func TestFencedBlocks(t *testing.T) {
 				if !ok {
 					t.Fatalf("no tool for the language %q", f.language)
 				}
-				judge(t, f, code.String())
+				judge(t, f)
 			})
 		}
 	}
@@ -62,42 +57,50 @@ func TestFencedBlocks(t *testing.T) {
 
 // judgeGo runs a program, which ends with what it prints, and finds a snippet in the code of the
 // repository, where go test compiles it.
-func judgeGo(t *testing.T, f fence, code string) {
+func judgeGo(t *testing.T, f fence) {
 	if strings.HasPrefix(f.text, "package ") {
 		_, want, _ := strings.Cut(f.text, "\n// Output: ")
 		if got := f.run(t, "../..", "go", "run", f.write(t, "main.go", f.text)); got != want {
 			t.Errorf("the program prints %q, want %q", got, want)
 		}
-	} else if !strings.Contains(code, words(strings.TrimPrefix(f.text, "import "))) {
-		t.Errorf("no file has this code:\n%s", f.text)
+	} else {
+		requireCode(t, strings.TrimPrefix(f.text, "import "))
+	}
+}
+
+// judgeOutput finds the output of examples/hierarchy in its test. Others are drawings, or outputs
+// that the tests of their programs read.
+func judgeOutput(t *testing.T, f fence) {
+	if f.document == "docs/hierarchies.md" {
+		requireCode(t, f.text)
 	}
 }
 
 // judgeJSON checks a policy, or a handler of Caddy.
-func judgeJSON(t *testing.T, f fence, code string) {
+func judgeJSON(t *testing.T, f fence) {
 	if strings.Contains(f.text, `"handler":`) {
-		readBy("docs/caddy.md")(t, f, code)
+		readBy("docs/caddy.md")(t, f)
 	} else {
 		f.run(t, f.dir, "tb", "policy", "check", "policy.json")
 	}
 }
 
 // judgeYAML checks limits of tb-rls.
-func judgeYAML(t *testing.T, f fence, _ string) {
+func judgeYAML(t *testing.T, f fence) {
 	f.run(t, f.dir, "tb-rls", "--check", "--config", f.write(t, "limits.yaml", f.text))
 }
 
-// readBy is the judge of blocks that a test of another module reads, in these documents only.
-func readBy(documents ...string) func(*testing.T, fence, string) {
-	return func(t *testing.T, f fence, _ string) {
-		if !slices.Contains(documents, f.document) {
+// readBy is the judge of blocks that a test of another module reads, in this document only.
+func readBy(document string) func(*testing.T, fence) {
+	return func(t *testing.T, f fence) {
+		if f.document != document {
 			t.Errorf("no test reads blocks of %s in this document", f.language)
 		}
 	}
 }
 
 // judgeShell runs commands beside a log and the last policy of the document above them.
-func judgeShell(t *testing.T, f fence, _ string) {
+func judgeShell(t *testing.T, f fence) {
 	log := strings.Builder{}
 	for i := range 200 {
 		fmt.Fprintf(&log, "192.0.2.%d - - [01/Jul/2026:%02d:00:00 +0000] \"GET /a HTTP/1.1\" 200 9\n",
@@ -105,6 +108,18 @@ func judgeShell(t *testing.T, f fence, _ string) {
 	}
 	f.write(t, "access.log", log.String())
 	f.run(t, f.dir, "bash", "-euc", f.text)
+}
+
+// TestTablesStandInCode requires that the code in the tables of docs/migrate.md stands in a file.
+func TestTablesStandInCode(t *testing.T) {
+	cell := regexp.MustCompile("`([^`]*[(){.][^`]*)`")
+	for line := range strings.Lines(read(t, "docs/migrate.md")) {
+		if strings.HasPrefix(line, "| ") {
+			for _, m := range cell.FindAllStringSubmatch(line, -1) {
+				requireCode(t, m[1])
+			}
+		}
+	}
 }
 
 // fence is a fenced block, which begins at a line of its document.

@@ -9,7 +9,6 @@ import (
 )
 
 var (
-	fencedBlock = regexp.MustCompile("(?ms)^```.*?^```$")
 	inlineCode  = regexp.MustCompile("`[^`\n]*`")
 	link        = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	heading     = regexp.MustCompile(`(?m)^#+ +(.*)$`)
@@ -22,7 +21,7 @@ var (
 func TestLinksResolve(t *testing.T) {
 	links := 0
 	for _, name := range files(t, ".md") {
-		text := inlineCode.ReplaceAllString(fencedBlock.ReplaceAllString(read(t, name), ""), "")
+		text := inlineCode.ReplaceAllString(fenced.ReplaceAllString(read(t, name), ""), "")
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
 			if strings.Contains(m[1], "://") {
 				continue
@@ -74,7 +73,7 @@ func TestDependabotKnowsAllModules(t *testing.T) {
 // anchors returns the anchors that GitHub makes of the headings of a document.
 func anchors(document string) map[string]bool {
 	found := make(map[string]bool)
-	for _, m := range heading.FindAllStringSubmatch(fencedBlock.ReplaceAllString(document, ""), -1) {
+	for _, m := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(document, ""), -1) {
 		text := notInAnchor.ReplaceAllString(strings.ToLower(m[1]), "")
 		found[strings.ReplaceAll(text, " ", "-")] = true
 	}

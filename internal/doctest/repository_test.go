@@ -6,19 +6,22 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 )
 
 var repository = os.DirFS("../..")
 
-// files returns the files of the repository with the given suffix, in all modules.
+// files returns the files of the repository with the given suffix, in all modules, without those
+// that are the data of tests.
 func files(t *testing.T, suffix string) (names []string) {
 	t.Helper()
 	err := fs.WalkDir(repository, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && name != "." && strings.HasPrefix(d.Name(), ".") {
+		hidden := strings.HasPrefix(name, ".") && name != "."
+		if d.IsDir() && (hidden || d.Name() == "testdata") {
 			return fs.SkipDir
 		}
 		if strings.HasSuffix(name, suffix) {
@@ -41,26 +44,23 @@ func read(t *testing.T, name string) string {
 	return string(b)
 }
 
-// documents returns the documents that are for readers.
-func documents(t *testing.T) (names []string) {
-	t.Helper()
-	for _, name := range files(t, ".md") {
-		if !strings.Contains(name, "/testdata/") {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// blocks returns the code blocks of a document in the given language.
-func blocks(document, language string) (found []string) {
-	for _, f := range fences(document) {
-		if f.language == language {
-			found = append(found, f.text)
-		}
-	}
-	return found
-}
-
 // words returns s with one space between words, so that indentation does not count.
 func words(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// requireCode requires that a Go file of the repository, which go test compiles, has this text.
+func requireCode(t *testing.T, text string) {
+	t.Helper()
+	once.Do(func() {
+		for _, name := range files(t, ".go") {
+			code.WriteString(words(read(t, name)) + "\n")
+		}
+	})
+	if !strings.Contains(code.String(), words(text)) {
+		t.Errorf("no file has this code:\n%s", text)
+	}
+}
+
+var (
+	once sync.Once
+	code strings.Builder // the words of all Go files
+)
