@@ -167,24 +167,6 @@ func TestRateGrowsOnlyWhileTheLimiterRefuses(t *testing.T) {
 	}
 }
 
-func TestSlowAnswersLowerTheRate(t *testing.T) {
-	f, c := controller(t)
-	n := 0
-	f.load(c, 5*time.Second, 400*time.Millisecond, func(r adapt.Request) {
-		r.Done()
-		if n++; n != 400 {
-			return
-		}
-		s := c.Stats()
-		if s.P99 < 380*time.Millisecond || s.P99 > 430*time.Millisecond || s.Lowered == 0 {
-			t.Errorf("%+v, want a p99 of 400 ms", s)
-		}
-	})
-	if c.Rate() > 20 {
-		t.Errorf("rate %v, want at most 20", c.Rate())
-	}
-}
-
 func TestOnlyFailures(t *testing.T) {
 	f, c := controller(t)
 	f.load(c, 5*time.Second, time.Millisecond, func(r adapt.Request) { r.Fail(0) })

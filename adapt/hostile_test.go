@@ -80,24 +80,6 @@ func TestRetryAfterOfFewRequests(t *testing.T) {
 	}
 }
 
-func TestStalledDownstream(t *testing.T) {
-	f, c := controller(t)
-	var open []adapt.Request
-	for range 2000 {
-		open = append(open, c.Begin())
-		f.now = f.now.Add(10 * time.Millisecond)
-	}
-	if c.Rate() != 10 {
-		t.Errorf("rate %v after 20 s without an answer, want the minimum", c.Rate())
-	}
-	for _, r := range open {
-		r.Done()
-	}
-	if s := c.Stats(); s.InFlight != 0 {
-		t.Errorf("%d requests in flight, want 0", s.InFlight)
-	}
-}
-
 // The answer that ends an interval counts in it: without it there are too few.
 func TestIntervalHasItsLastAnswer(t *testing.T) {
 	f, c := controller(t)
