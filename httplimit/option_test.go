@@ -11,12 +11,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-func TestErrorsOfLimitersAndOptions(t *testing.T) {
+func TestErrorsOfOptions(t *testing.T) {
 	p := mustParse(t, jsonRules("", jsonRule("r", "[]", 1, "")))
-	store := referenceStore{t: t, before: func(string, string) error { return errDown }}
-	if _, err := New(p, WithStore(store)); !errors.Is(err, errDown) {
-		t.Error(err)
-	}
 	for i, o := range []Option{
 		WithExtractor("", nil), WithClaims(nil), WithFields(Fields{Reason: "a b"}),
 		WithClientAddress(ClientAddress{Trusted: make([]netip.Prefix, 1)}),

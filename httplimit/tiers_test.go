@@ -1,7 +1,6 @@
 package httplimit
 
 import (
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -36,20 +35,6 @@ func TestFieldsOfATier(t *testing.T) {
 	s := newSite(t, plans("gold", 50), WithFields(Fields{Policy: true}))
 	wants(t, s.get("K: 1", "Plan: gold"), "RateLimit-Limit: 50", `RateLimit-Policy: "r";q=50;w=50`)
 	wants(t, s.get("K: 2"), "RateLimit-Limit: 10", `RateLimit-Policy: "r";q=10;w=10`)
-}
-
-// A key that names the tier twice is as ambiguous as a key of the bucket.
-func TestAmbiguousTiersAreRefused(t *testing.T) {
-	s := newSite(t, plans("gold", 50))
-	w := s.get("K: 1", "Plan: gold", "Plan: free")
-	if w.Code != http.StatusBadRequest ||
-		!strings.Contains(w.Body.String(), "needs header:plan once") {
-		t.Errorf("%d %s", w.Code, w.Body)
-	}
-	all := s.Explain(request("K: 1", "Plan: gold", "Plan: x"))
-	if all[0].AmbiguousKey != "header:plan" {
-		t.Errorf("%+v", all)
-	}
 }
 
 // A reload changes the limits of tiers, adds and removes them, and makes a rule with tiers of one
