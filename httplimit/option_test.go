@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strings"
 	"testing"
 
@@ -70,19 +69,6 @@ func TestSetSharedSecret(t *testing.T) {
 	}
 	s.SetSharedSecret("2024")
 	wants(t, s.get("K: 1"), "Retry-After: 10")
-}
-
-func TestPolicyField(t *testing.T) {
-	s := newSite(t, jsonRules("", jsonRule("a", "[]", 1, ""), jsonRule("b", "[]", 7, "")),
-		WithFields(Fields{Policy: true}))
-	for range 2 { // granted and refused
-		if got := items(t, s.get(), "RateLimit-Policy"); !slices.Equal(got, []string{
-			"a q=1 w=1",
-			"b q=7 w=7",
-		}) {
-			t.Errorf("%q", got)
-		}
-	}
 }
 
 func TestExtractorsOfAFunction(t *testing.T) {
