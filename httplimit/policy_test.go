@@ -10,7 +10,7 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// Every field of a policy has its line in docs/policy.md. TestFencedBlocks checks its policies.
+// Every field of a policy has its line in docs/policy.md. internal/doctest checks its policies.
 func TestFieldsAreDocumented(t *testing.T) {
 	text, err := os.ReadFile("../docs/policy.md")
 	if err != nil {

@@ -112,13 +112,17 @@ func judgeShell(t *testing.T, f fence) {
 
 // TestTablesStandInCode requires that the code in the tables of docs/migrate.md stands in a file.
 func TestTablesStandInCode(t *testing.T) {
-	cell := regexp.MustCompile("`([^`]*[(){.][^`]*)`")
+	cell, cells := regexp.MustCompile("`([^`]*[(){.][^`]*)`"), 0
 	for line := range strings.Lines(read(t, "docs/migrate.md")) {
 		if strings.HasPrefix(line, "| ") {
 			for _, m := range cell.FindAllStringSubmatch(line, -1) {
 				requireCode(t, m[1])
+				cells++
 			}
 		}
+	}
+	if cells < 20 {
+		t.Errorf("%d cells with code, want at least 20", cells)
 	}
 }
 

@@ -20,7 +20,7 @@ func files(t *testing.T, suffix string) (names []string) {
 		if err != nil {
 			return err
 		}
-		hidden := strings.HasPrefix(name, ".") && name != "."
+		hidden := strings.HasPrefix(d.Name(), ".") && name != "."
 		if d.IsDir() && (hidden || d.Name() == "testdata") {
 			return fs.SkipDir
 		}
