@@ -129,7 +129,7 @@ func (p *formatParser) parse(line []byte, rec *Record) error {
 		rec.Peer = withoutPort(rec.Peer)
 	}
 	switch {
-	case isDashes(p.text(fieldURI)):
+	case string(bytes.TrimRight(p.text(fieldURI), " ")) == "- - -": // without any part
 		return errConnection
 	case !isClient(rec.Peer):
 		return errFormatClient
@@ -145,7 +145,7 @@ func (p *formatParser) parse(line []byte, rec *Record) error {
 func (v *variable) end(b []byte) int {
 	switch {
 	case len(v.after) > 0:
-		return v.endBefore(b)
+		return unescaped(b, v.after)
 	case v.name == "request":
 		if end := bytes.IndexByte(b, '"'); end >= 0 {
 			return end
@@ -156,17 +156,4 @@ func (v *variable) end(b []byte) int {
 	}
 	list, _ := cutList(b)
 	return len(list)
-}
-
-// endBefore returns where the text after the variable begins in b, or -1.
-func (v *variable) endBefore(b []byte) int {
-	for end := 0; ; end++ {
-		n := bytes.Index(b[end:], v.after)
-		if n < 0 {
-			return -1
-		}
-		if end += n; v.after[0] != '"' || !endsInEscape(b[:end]) {
-			return end
-		}
-	}
 }

@@ -100,7 +100,11 @@ func (r *Reader) Next(rec *Record) error {
 		if err == nil {
 			return nil
 		}
-		return r.lineError(line, err)
+		e := &LineError{r.name, r.line, err, string(line[:min(len(line), excerpt)])}
+		if r.first == nil && r.chosen.parser == nil {
+			r.first = e
+		}
+		return e
 	}
 }
 
@@ -133,16 +137,6 @@ func (r *Reader) readLine() ([]byte, error) {
 	r.line++
 	line = bytes.TrimSuffix(line, []byte{'\n'})
 	return bytes.TrimSuffix(line, []byte{'\r'}), err
-}
-
-// lineError returns err as an error of the current line.
-func (r *Reader) lineError(line []byte, err error) error {
-	text := string(line[:min(len(line), excerpt)])
-	e := &LineError{File: r.name, Line: r.line, Err: err, Text: text}
-	if r.first == nil && r.chosen.parser == nil {
-		r.first = e
-	}
-	return e
 }
 
 // ErrEmpty is the error of a log without any line that is not blank.

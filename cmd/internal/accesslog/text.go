@@ -11,6 +11,7 @@ const digits = "0123456789"
 // Separators and marks.
 var (
 	space  = []byte{' '}
+	quote  = []byte{'"'}
 	http   = []byte("HTTP/")
 	scheme = []byte("://")
 )
@@ -61,11 +62,11 @@ func cutQuoted(b []byte) (value, rest []byte, ok bool) {
 	if len(b) < 2 || b[0] != ' ' || b[1] != '"' {
 		return nil, nil, false
 	}
-	end := closingQuote(b[1:])
+	end := unescaped(b[2:], quote)
 	if end < 0 {
 		return nil, nil, false
 	}
-	return b[2 : 1+end], b[2+end:], true
+	return b[2 : 2+end], b[3+end:], true
 }
 
 // emptyIfDash returns b, or nothing if b is the "-" that stands for a missing value.
@@ -76,20 +77,18 @@ func emptyIfDash(b []byte) []byte {
 	return b
 }
 
-// closingQuote returns the index of the quote that ends the string which begins at b[0], or
-// -1. In the string, a backslash escapes the next byte.
-func closingQuote(b []byte) int {
-	for i := 1; i < len(b); i++ {
-		n := bytes.IndexByte(b[i:], '"')
+// unescaped returns where a text begins in b, or -1. A quote at its beginning is not escaped by a
+// backslash in b.
+func unescaped(b, text []byte) int {
+	for end := 0; ; end++ {
+		n := bytes.Index(b[end:], text)
 		if n < 0 {
 			return -1
 		}
-		i += n
-		if !endsInEscape(b[1:i]) {
-			return i
+		if end += n; text[0] != '"' || !endsInEscape(b[:end]) {
+			return end
 		}
 	}
-	return -1
 }
 
 // endsInEscape reports whether the byte after b is escaped, because b ends with an odd number
@@ -117,9 +116,6 @@ func (rec *Record) setRequest(line []byte) {
 	rec.setURI(uri)
 	rec.Method, rec.Path = emptyIfDash(method), emptyIfDash(rec.Path)
 }
-
-// isDashes reports whether a request line is "- - -", which has no part.
-func isDashes(line []byte) bool { return string(bytes.TrimRight(line, " ")) == "- - -" }
 
 // setURI sets the parts of "/path?query", or of "http://host/path" of a request to a proxy. Without
 // a host, the record keeps the one that it has.

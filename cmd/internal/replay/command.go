@@ -155,15 +155,12 @@ func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	return errors.Join(err, c.print(rep, std.Stdout))
 }
 
-// sampleLines is the length of a generated log.
-const sampleLines = 100_000
-
 func (c *Command) logs(stdin io.Reader) ([]Input, error) {
 	if !c.Sample {
 		return findInputs(c.Files, stdin)
 	}
 	return []Input{{"generated sample", func() (io.ReadCloser, error) {
-		return io.NopCloser(samplelog.New(sampleLines)), nil
+		return io.NopCloser(samplelog.New(100_000)), nil
 	}}}, nil
 }
 

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,13 +21,6 @@ import (
 // isPrefix reports whether the path stands for all paths below it.
 func (p *PathLimit) isPrefix() bool { return len(p.Path) > 1 && strings.HasSuffix(p.Path, "/") }
 
-// notName matches what a name has no place for.
-var notName = regexp.MustCompile(`[/._~-]`)
-
-func nameOf(path string) string {
-	return cmp.Or(strings.Trim(notName.ReplaceAllString(path, "-"), "-"), "root")
-}
-
 // nginxLimit returns the rate of limit_req that is not below a limit: whole requests a second or a
 // minute. With nodelay, limit_req grants a request more at once than its burst.
 func nginxLimit(l *Limit) string {
@@ -40,8 +32,9 @@ func nginxLimit(l *Limit) string {
 	return fmt.Sprint(math.Ceil(perSecond), "r/s")
 }
 
-// nginxConfig returns the limits as a configuration of nginx, which it loads inside http, for a
-// number of clients. The IPv6 prefix is in whole bytes.
+// nginxConfig returns the limits as a configuration of nginx, which it loads inside http. The IPv6
+// prefix is in whole bytes. A zone has room for twice as many clients as the log has: a megabyte has
+// 8,000 states of 128 bytes.
 func nginxConfig(plan []PathLimit, o *Options, clients uint64) string {
 	var zones, limits strings.Builder
 	for _, network := range cli.Prefixes(o.Trusted) {
@@ -66,7 +59,7 @@ func nginxConfig(plan []PathLimit, o *Options, clients uint64) string {
 				"    \"~^%s%s\" $client;\n    default \"\";\n}\n", key, regexp.QuoteMeta(p.Path), end)
 		}
 		fmt.Fprintf(&zones, "limit_req_zone %s zone=%s:%dm rate=%s;\n", key, p.name,
-			zoneMegabytes(clients), nginxLimit(p.Limit))
+			1+clients/4000, nginxLimit(p.Limit))
 		fmt.Fprintf(&limits, "limit_req zone=%s", p.name)
 		if p.Limit.Burst > 1 {
 			fmt.Fprintf(&limits, " burst=%d", p.Limit.Burst-1)
@@ -76,10 +69,6 @@ func nginxConfig(plan []PathLimit, o *Options, clients uint64) string {
 	return "# For http { }. A server or a location with a limit_req of its own needs these, too.\n" +
 		zones.String() + limits.String() + "limit_req_status 429;"
 }
-
-// zoneMegabytes returns the size of a zone for twice as many clients as the log has. A megabyte has
-// room for 8,000 states of 128 bytes.
-func zoneMegabytes(clients uint64) uint64 { return 1 + clients/4000 }
 
 // printExport prints what --export asks for. The error says why there is nothing to print.
 func (rep *Report) printExport(stdout io.Writer) error {

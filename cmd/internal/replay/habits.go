@@ -13,20 +13,12 @@ import (
 // crawlers are words in the User-Agent of well-known crawlers.
 var crawlers = []string{"Googlebot", "bingbot", "Applebot", "YandexBot", "GPTBot", "ClaudeBot"}
 
-// sample chooses the requests that are looked at for more than their key: the first ones of a log,
-// and one in everySample of the others.
-type sample struct{ requests uint64 }
-
+// The requests that are looked at for more than their key are the first ones of a log, and one in
+// everySample of the others.
 const (
 	firstSample = 1 << 12
 	everySample = 31 // a prime number: the requests of pages come in groups
 )
-
-// takes counts a request, and reports whether it is in the sample.
-func (s *sample) takes() bool {
-	s.requests++
-	return s.requests <= firstSample || s.requests%everySample == 0
-}
 
 // habit is what a client is for, as far as a sample of its requests shows it: whom a limit would
 // hurt. path is a group of paths that is in the lead by some requests (R. Boyer, J. Moore, "MJRTY",

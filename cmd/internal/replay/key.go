@@ -32,7 +32,7 @@ type keyer struct {
 	lines      [2]string
 
 	clients   clients
-	sample    sample
+	requests  uint64
 	forwarded forwarded
 	cost      Cost
 	standIns  uint64 // requests whose cost field had no usable value
@@ -155,7 +155,7 @@ func (k *keyer) fields() []string { return k.extra }
 // is the peer.
 func (k *keyer) pack(rec *accesslog.Record, _ accesslog.Format) pending {
 	c := k.clients.of(k.key(rec))
-	if k.sample.takes() {
+	if k.requests++; k.requests <= firstSample || k.requests%everySample == 0 {
 		if k.direct {
 			k.forwarded.add(rec.Forwarded)
 		}

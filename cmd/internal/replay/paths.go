@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/suggest"
@@ -178,6 +180,9 @@ func (s *Suggestion) together(all *Limit, clients int) (n uint64) {
 	return n
 }
 
+// notName matches what a name has no place for.
+var notName = regexp.MustCompile(`[/._~-]`)
+
 // plan returns the limit of all requests and the limits of the paths that are stricter, with names.
 func (s *Suggestion) plan(all *Limit) []PathLimit {
 	plan := []PathLimit{{name: "suggested", Limit: all, found: s.found}}
@@ -185,7 +190,7 @@ func (s *Suggestion) plan(all *Limit) []PathLimit {
 		if !p.Stricter {
 			continue
 		}
-		p.name = nameOf(p.Path)
+		p.name = cmp.Or(strings.Trim(notName.ReplaceAllString(p.Path, "-"), "-"), "root")
 		for slices.ContainsFunc(plan, func(other PathLimit) bool { return other.name == p.name }) {
 			p.name = fmt.Sprintf("%s-%d", p.name, len(plan))
 		}

@@ -72,7 +72,13 @@ func (r *replayer) add(rec *accesslog.Record, format accesslog.Format) (taken bo
 	if !r.queue.takes(rec.Time) {
 		return false, nil
 	}
-	r.report.addTime(time.Unix(0, rec.Time).UTC())
+	t, rep := time.Unix(0, rec.Time).UTC(), r.report
+	if rep.Requests++; rep.Requests == 1 || t.Before(rep.First) {
+		rep.First = t
+	}
+	if t.After(rep.Last) {
+		rep.Last = t
+	}
 	p := r.mode.pack(rec, format)
 	p.time = rec.Time
 	if r.queue.add(p) {

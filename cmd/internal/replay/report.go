@@ -142,15 +142,6 @@ func newReport(o *Options) *Report {
 	}
 }
 
-func (rep *Report) addTime(t time.Time) {
-	if rep.Requests++; rep.Requests == 1 || t.Before(rep.First) {
-		rep.First = t
-	}
-	if t.After(rep.Last) {
-		rep.Last = t
-	}
-}
-
 // checkNames returns an error if no request has a part of the key or the field of the cost,
 // because its name is then a mistake.
 func (rep *Report) checkNames() error {
