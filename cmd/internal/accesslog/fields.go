@@ -31,9 +31,6 @@ const (
 var fieldNames = [...]string{"date", "time", "ip", "forwarded", "user", "host", "method",
 	"uri", "query", "status", "size", "agent"}
 
-// candidates has the paths that may hold each field of a Record, the best one first.
-type candidates [numFields][]string
-
 // fields are the texts of a line in a format that names its fields. A slot holds the text of one
 // path. A field has several candidate paths, and the first one found counts.
 type fields struct {
@@ -234,9 +231,10 @@ func (s Schema) Validate() error {
 	return err
 }
 
-// usual are the fields of Caddy, nginx, Traefik, Cloudflare, Istio, Envoy Gateway, Google Cloud,
-// AWS API Gateway and WAF, Kong, APISIX, Heroku, the Elastic Common Schema, Azure Front Door and
-// Application Gateway, pino-http, Zeek, IIS and CloudFront, in JSON, logfmt, W3C or a log_format.
+// usual has the paths that may hold each field of a Record, the best one first. They are from Caddy,
+// nginx, Traefik, Cloudflare, Istio, Envoy Gateway, Google Cloud, AWS API Gateway and WAF, Kong,
+// APISIX, Heroku, the Elastic Common Schema, Azure Front Door and Application Gateway, pino-http,
+// Zeek, IIS and CloudFront, in JSON, logfmt, W3C or a log_format.
 //
 // Traefik's StartUTC comes before its time, which has whole seconds. The names of a peer come
 // before the names of a client that a server may have found in a header, and before the names of
@@ -244,7 +242,7 @@ func (s Schema) Validate() error {
 // request has it. $proxy_add_x_forwarded_for is X-Forwarded-For with the peer at its end. Kong's
 // request.url has the host, and its request.uri has not. "request" is a whole request line in nginx
 // and an object in Caddy.
-var usual = candidates{
+var usual = [numFields][]string{
 	fieldDate: {"date"},
 	fieldTime: {"StartUTC", "StartLocal", "EdgeStartTimestamp", "EdgeEndTimestamp", "ts", "time",
 		"timestamp", "@timestamp", "msec", "time_iso8601", "time_local", "start_time", "started_at",

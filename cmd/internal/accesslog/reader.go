@@ -52,6 +52,9 @@ func NewReader(ctx context.Context, name string, r io.Reader, s Schema) (*Reader
 	lines := bufio.NewReaderSize(plain, MaxLine)
 	_, _ = lines.Peek(1) // which fills the buffer
 	begin, _ := lines.Peek(lines.Buffered())
+	if len(begin) >= 512 && begin[99] == 0 && bytes.HasPrefix(begin[257:], []byte("ustar")) {
+		return nil, fmt.Errorf("%s: an archive of tar: want the log in it, such as from tar -xO", name)
+	}
 	whole := bytes.Split(begin, []byte{'\n'})
 	whole = whole[:min(len(whole)-1, voters)]
 	for i := range whole {
@@ -175,11 +178,7 @@ func unpack(in *bufio.Reader) (io.Reader, error) {
 	is := func(magic string) bool { return strings.HasPrefix(string(begin), magic) }
 	switch {
 	case is("\x1f\x8b"):
-		plain, err := gzip.NewReader(in)
-		if err != nil {
-			return nil, fmt.Errorf("gzip: %w", err)
-		}
-		return withoutTar(plain)
+		return gzip.NewReader(in)
 	case is("BZh"):
 		return bzip2.NewReader(in), nil
 	case is("\x28\xb5\x2f\xfd"), is("\xfd7zXZ\x00"), is("PK\x03\x04"):
@@ -190,15 +189,4 @@ func unpack(in *bufio.Reader) (io.Reader, error) {
 			" iconv -f UTF-16 -t UTF-8")
 	}
 	return in, nil
-}
-
-// withoutTar returns a reader of the same, or an error if it is an archive of tar.
-func withoutTar(plain io.Reader) (io.Reader, error) {
-	const magicAt, magic = 257, "ustar"
-	buffered := bufio.NewReaderSize(plain, MaxLine)
-	begin, _ := buffered.Peek(magicAt + len(magic)) // the first read returns an error again
-	if strings.HasSuffix(string(begin), magic) && len(begin) == magicAt+len(magic) {
-		return nil, errors.New("an archive of tar: want the log in it, such as from tar -xzO")
-	}
-	return buffered, nil
 }
