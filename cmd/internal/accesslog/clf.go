@@ -15,12 +15,9 @@ import (
 // be cut off after the size, because its request happened.
 type clfParser struct{ time timeParser }
 
-// Separators. Servers escape the quotes that clients send, so the first endOfTime in a line is
-// the server's, whatever a user name contains.
-var (
-	noIdent   = []byte("- ")
-	endOfTime = []byte("] \"")
-)
+// endOfTime is the server's where it is first in a line, whatever a user name contains: servers
+// escape the quotes that clients send.
+var endOfTime = []byte("] \"")
 
 var (
 	errOrigin = &lack{0, "want `client ident user [time] \"request\" status size`"}
@@ -96,13 +93,15 @@ const ephemeral = 1 << 15
 //	                                    the host before it
 //
 // A user is any text that a client sends, with spaces. The ident is nearly always "-", always after
-// the name of a host, and never an address: if the second field is an address, the first one is the
-// host. A host that is an address has the port of a server. Any other form is refused. To take a
-// host, a proxy or a word of a prefix for the peer would put many clients into one bucket.
+// the name of a host, and never an address: if the second field is an address or a list, or a "-"
+// follows it, which is then the ident, the first one is the host. A host that is an address has the
+// port of a server. Any other form is refused. To take a host, a proxy or a word of a prefix for the
+// peer would put many clients into one bucket.
 func (rec *Record) setOrigin(b []byte) bool {
 	peer, rest := cutList(b)
 	ident, user, ok := bytes.Cut(rest, space)
-	if string(ident) != "-" && isPeer(ident, user) {
+	if string(ident) != "-" &&
+		(isAddr(ident) || isList(ident) || bytes.HasPrefix(user, []byte("- "))) {
 		server, err := netip.ParseAddrPort(string(peer))
 		if isList(peer) || isAddr(peer) && (err != nil || server.Port() >= ephemeral) {
 			return false
@@ -136,12 +135,6 @@ func cutList(b []byte) (list, rest []byte) {
 }
 
 func isList(b []byte) bool { return bytes.IndexByte(b, ',') >= 0 }
-
-// isPeer reports whether the second field is the peer and not the ident. It is the peer if
-// it is an address or a list, or if a "-" follows, which is then the ident.
-func isPeer(second, rest []byte) bool {
-	return isAddr(second) || isList(second) || bytes.HasPrefix(rest, noIdent)
-}
 
 // isAddr reports whether b is an IP address, with or without a port.
 func isAddr(b []byte) bool {

@@ -25,10 +25,11 @@ const excerpt = 60
 
 // Reader reads the requests of one log. It is not safe for concurrent use.
 type Reader struct {
+	Lines int64 // how many lines have been read that are not blank
+
 	name string
 	in   *bufio.Reader
 	line int64 // lines read so far
-	full int64 // the ones that are not blank
 	detector
 
 	first *LineError // the first malformed line, if it is before the first valid one
@@ -81,9 +82,6 @@ func interruptible(ctx context.Context, log io.Reader) io.Reader {
 // Format returns the format of the log, which most of its first lines have.
 func (r *Reader) Format() Format { return r.chosen.format }
 
-// Lines returns how many lines have been read that are not blank.
-func (r *Reader) Lines() int64 { return r.full }
-
 // Next reads the next request into rec, whose slices are valid until the next call. It skips blank
 // lines. For another line that is not a request it returns a *LineError, which wraps ErrMessage if
 // the line is not malformed, and can be called again. At the end it returns io.EOF.
@@ -96,7 +94,7 @@ func (r *Reader) Next(rec *Record) error {
 		if err == nil && isBlank(line) {
 			continue
 		}
-		r.full++
+		r.Lines++
 		if err == nil {
 			err = r.parse(line, rec)
 		}
@@ -148,10 +146,10 @@ var ErrEmpty = errors.New("the log is empty")
 // NoFormat returns the error of a log that has no valid line. It says what the first line lacks in
 // the nearest format, and names the formats that were tried.
 func (r *Reader) NoFormat() error {
-	if r.full == 0 {
+	if r.Lines == 0 {
 		return fmt.Errorf("%s: %w", r.name, ErrEmpty)
 	}
-	err := fmt.Errorf("%s: no valid line in %d", r.name, r.full)
+	err := fmt.Errorf("%s: no valid line in %d", r.name, r.Lines)
 	if r.first != nil {
 		err = fmt.Errorf("%w; %w", err, r.first)
 	}

@@ -3,7 +3,7 @@
 //
 // command.go has the flags, and replay.go begins a replay. merge.go takes the requests of all
 // inputs by time. A mode finds the client of each (key.go, clients.go), and a queue (queue.go)
-// passes it on to the mode: limit.go, algorithms.go, suggestion.go or policy.go. clients.go,
+// passes it on to the mode: limit.go (with algorithms.go), suggestion.go or policy.go. clients.go,
 // habits.go and proxies.go look at whom a limit hits. report.go has the Report, text.go and page.go
 // show its sentences and tables (table.go, timeline.go), and export.go has what to do with a
 // suggestion.

@@ -107,7 +107,7 @@ func (r *replayer) close() (errs []error) {
 	}
 	for _, src := range r.sources {
 		if src.reader != nil {
-			src.file.Lines, src.file.Format = src.reader.Lines(), src.reader.Format()
+			src.file.Lines, src.file.Format = src.reader.Lines, src.reader.Format()
 			r.report.hint = cmp.Or(r.report.hint, src.reader.Hint())
 			r.report.Files = append(r.report.Files, src.file)
 		}

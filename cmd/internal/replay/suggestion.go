@@ -51,7 +51,6 @@ type RateBurst struct {
 // suggestionMode collects requests for a suggestion. It refuses none.
 type suggestionMode struct {
 	*keyer
-	o         *Options
 	collector *suggest.Collector
 	paths     *pathGroups // nil without Options.ByPath
 }
@@ -61,7 +60,7 @@ func newSuggestionMode(o *Options) (*suggestionMode, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &suggestionMode{keyer: k, o: o, collector: newCollector(o, uint64(o.Cost.constant))}
+	m := &suggestionMode{keyer: k, collector: newCollector(o, uint64(o.Cost.constant))}
 	if o.ByPath {
 		m.paths = &pathGroups{
 			byPath:  make(map[string]*PathLimit),
@@ -104,7 +103,7 @@ func (m *suggestionMode) fill(rep *Report) {
 	kinds := m.clients.kinds()
 	found := m.collector.Result(kinds)
 	s := &Suggestion{
-		Share: m.o.Suggest.fraction, Rates: []RateBurst{}, Paths: []PathLimit{}, found: found,
+		Share: rep.options.Suggest.fraction, Rates: []RateBurst{}, Paths: []PathLimit{}, found: found,
 	}
 	rep.Suggestion = s
 	m.fillKeys(rep)
@@ -124,10 +123,10 @@ func (m *suggestionMode) fill(rep *Report) {
 			" better some days, because a limit holds for clients that come back.", spanText(rep))
 		return
 	case m.paths != nil:
-		rep.Limit = s.findByPath(m.o, len(kinds), m.paths.end(kinds), span)
+		rep.Limit = s.findByPath(rep.options, len(kinds), m.paths.end(kinds), span)
 	default:
-		s.Rates = burstsFor(m.o, found, s.Share)
-		rep.Limit = leastLimit(s.Rates, m.o.leastBurst(), span)
+		s.Rates = burstsFor(rep.options, found, s.Share)
+		rep.Limit = leastLimit(s.Rates, rep.options.leastBurst(), span)
 	}
 	l := rep.Limit
 	if l == nil {
@@ -151,7 +150,7 @@ func (m *suggestionMode) fill(rep *Report) {
 		l.Granted = rep.Requests - l.Refused
 	}
 	m.clients.fill(rep, m.cost)
-	if trial, ok := found.Try(l.index, s.Share, m.o.leastBurst()); ok {
+	if trial, ok := found.Try(l.index, s.Share, rep.options.leastBurst()); ok {
 		s.Trial = &trial
 		if n := float64(trial.Refused); n > 1 && n > 2*s.Share*float64(trial.Clients) {
 			rep.Doubts = append(rep.Doubts, fmt.Sprintf("The halves of the log differ: what the first one"+
