@@ -27,6 +27,16 @@ func (l *Limiter[K]) makeRoom(now uint64, spend bool) (until uint64, ok bool) {
 	return 0, true
 }
 
+// add makes room for a key and returns its bucket, or nil if there is no room. The bucket is in the
+// table from the first put on.
+func (l *Limiter[K]) add(now uint64, key K) *bucket[K] {
+	if _, ok := l.makeRoom(now, true); !ok {
+		l.stats.RefusedNew++
+		return nil
+	}
+	return &bucket[K]{key: key}
+}
+
 // evict removes the bucket that is, or will soonest be, full. A full bucket counts as evicted at
 // the instant at which it became full. A bucket in debt is evicted now, and its debt is forgiven.
 // If a reading from the future has set its time ahead of now, the supply until that time is

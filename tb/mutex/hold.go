@@ -32,11 +32,9 @@ func (l *Limiter[K]) Hold(_ context.Context, key K, until time.Time) error {
 		return nil
 	}
 	if b == nil {
-		if _, ok := l.makeRoom(now, true); !ok {
-			l.stats.RefusedNew++
+		if b = l.add(now, key); b == nil {
 			return tb.ErrTableFull
 		}
-		b = &bucket[K]{key: key}
 	}
 	if s.until < then {
 		s.holdTo(then)

@@ -215,7 +215,7 @@ func (l *Limiter[K]) spend(now uint64, key K, c *call, r *receipt[K]) error {
 		if isNaN(key) {
 			return tb.ErrInvalidKey
 		}
-		if m.unitsOf(c.tokens)+m.unitsOf(c.keep) <= m.capacity || c.rest {
+		if m.unitsOf(c.tokens)+m.unitsOf(c.keep) <= m.capacity {
 			if until, ok := l.makeRoom(now, !c.look); !ok {
 				if !c.look {
 					l.stats.RefusedNew++

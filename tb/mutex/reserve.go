@@ -99,27 +99,23 @@ func (l *Limiter[K]) settle(key K, asked int, estimate, actual float64) {
 		asked = 0
 	}
 	b, m, s := l.find(now, key, asked)
-	expected := m.roundUp(estimate) // may be above a new capacity
 	used := m.roundUp(actual)
 	l.settled.add(m, used)
-	if used < expected {
+	more := used - m.roundUp(estimate) // which may be above a new capacity
+	switch {
+	case more < 0 && b != nil:
+		m.refund(&s, now, -more)
+		l.put(b, s)
+	case more > 0:
+		if b == nil {
+			b = l.add(now, key)
+		}
 		if b != nil {
-			m.refund(&s, now, expected-used)
+			more -= m.chargeMost(&s, now, more)
 			l.put(b, s)
 		}
-		return
+		l.unpaid.add(m, more)
 	}
-	if used == expected {
-		return
-	}
-	c := call{
-		tokens: actual, estimate: estimate, tier: asked,
-		debt: oneCapacity, within: tb.Never, rest: true,
-	}
-	if err := l.spend(now, key, &c, nil); err != nil || !c.Allowed {
-		c.charged = 0
-	}
-	l.unpaid.add(m, used-expected-c.charged)
 }
 
 // micros returns units in millionths of a token.

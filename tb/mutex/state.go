@@ -53,19 +53,16 @@ func (l *limit) refilled(b *state, now uint64) (tokens int64, since wide) {
 
 // call is what a call asks of a bucket, and what it gets.
 type call struct {
-	tokens   float64
-	estimate float64            // the part of tokens that is already charged
-	debt     func(*limit) int64 // the most debt in units; nil for a call that does not wait
-	within   time.Duration      // the longest delay of a call that waits
-	rest     bool               // charge as much as debt allows
-	keep     float64            // the tokens that must be left; only without debt
-	hold     time.Duration      // for which a refusal holds the bucket; only without debt
-	tier     int                // that ChargeIn names, plus 1
-	look     bool               // decide, and change nothing
+	tokens float64
+	debt   func(*limit) int64 // the most debt in units; nil for a call that does not wait
+	within time.Duration      // the longest delay of a call that waits
+	keep   float64            // the tokens that must be left; only without debt
+	hold   time.Duration      // for which a refusal holds the bucket; only without debt
+	tier   int                // that ChargeIn names, plus 1
+	look   bool               // decide, and change nothing
 
 	tb.Decision
-	delay   time.Duration
-	charged int64 // units, if granted
+	delay time.Duration
 }
 
 func oneCapacity(l *limit) int64 { return l.capacity }
@@ -75,21 +72,10 @@ func deepest(l *limit) int64     { return maxDebt * l.scale }
 // refusal holds the bucket.
 func (l *limit) charge(b *state, now uint64, c *call) {
 	tokens, since := l.refilled(b, now)
-	cost := l.unitsOf(c.tokens)
-	if c.rest {
-		cost = max(0, l.roundUp(c.tokens)-l.roundUp(c.estimate))
-		most := l.supply(max(now, b.until)).plus(uint64(l.capacity + c.debt(l)))
-		full := since.plus(uint64(l.capacity - tokens))
-		if most.less(full) {
-			most = full
-		}
-		cost = most.minus(full).clamp(cost)
-	}
-	c.delay, c.charged = 0, cost
-	keep := l.unitsOf(c.keep)
-	inDebt := b.inDebt && since == b.time && l.supply(now).less(since)
+	cost, keep := l.unitsOf(c.tokens), l.unitsOf(c.keep)
+	c.delay = 0
 	if cost+keep <= tokens {
-		b.tokens, b.time, b.inDebt = tokens-cost, since, inDebt && cost == 0
+		b.tokens, b.time, b.inDebt = tokens-cost, since, false
 		c.Decision = tb.Decision{Allowed: true, Remaining: int((b.tokens - keep) / l.scale)}
 		return
 	}
@@ -102,22 +88,15 @@ func (l *limit) charge(b *state, now uint64, c *call) {
 	}
 	slot := since.plus(uint64(cost + keep - tokens))
 	c.Decision = tb.Decision{RetryAfter: tb.Never, Remaining: int(max(0, tokens-keep) / l.scale)}
-	if cost+keep <= l.capacity || c.rest {
+	if cost+keep <= l.capacity {
 		c.RetryAfter = l.waitFor(now, slot)
 	}
-	if c.delay = c.RetryAfter; c.debt == nil {
-		return
-	}
-	if c.delay == tb.Never {
-		if c.rest { // the clock ends before the slot: charge nothing
-			b.tokens, b.time, b.inDebt = tokens, since, inDebt
-			c.charged, c.Allowed = 0, true
-		}
+	if c.delay = c.RetryAfter; c.debt == nil || c.delay == tb.Never {
 		return
 	}
 	debt := uint64(c.debt(l))
 	latest := l.supply(now).plus(debt)
-	if c.rest || !latest.less(slot) && c.delay <= c.within {
+	if !latest.less(slot) && c.delay <= c.within {
 		c.Decision = tb.Decision{Allowed: true}
 		b.tokens, b.time, b.inDebt = 0, slot, true
 		return
@@ -129,6 +108,29 @@ func (l *limit) charge(b *state, now uint64, c *call) {
 	if c.delay > c.within {
 		c.RetryAfter = max(c.RetryAfter, c.delay-c.within)
 	}
+}
+
+// chargeMost charges b at now as many of a number of units as a debt of one capacity allows, and
+// returns them. It charges none if the clock ends before the slot.
+func (l *limit) chargeMost(b *state, now uint64, units int64) int64 {
+	tokens, since := l.refilled(b, now)
+	full := since.plus(uint64(l.capacity - tokens))
+	most := l.supply(max(now, b.until)).plus(uint64(2 * l.capacity))
+	if most.less(full) {
+		most = full
+	}
+	units = most.minus(full).clamp(units)
+	b.tokens, b.time, b.inDebt = tokens, since, b.inDebt && l.supply(now).less(since)
+	if units <= tokens {
+		b.tokens -= units
+		return units
+	}
+	slot := since.plus(uint64(units - tokens))
+	if l.waitFor(now, slot) == tb.Never {
+		return 0
+	}
+	b.tokens, b.time, b.inDebt = 0, slot, true
+	return units
 }
 
 // refund gives b units back at now. They first pay its debt.
