@@ -19,7 +19,6 @@ var cancellations = []test{
 	{"CancelInTheMiddleChangesNothing", cancelInTheMiddleChangesNothing},
 	{"CancelTwiceIsOnce", cancelTwiceIsOnce},
 	{"CancelAfterTheSlotLeavesNoTrace", cancelAfterTheSlotLeavesNoTrace},
-	{"CancelAfterEvictionChangesNothing", cancelAfterEvictionChangesNothing},
 	{"CancelAfterResetChangesNothing", cancelAfterResetChangesNothing},
 	{"CancelOfARefusedReservationChangesNothing", cancelOfARefusedReservationChangesNothing},
 	{"CancelMintsNothing", cancelMintsNothing},
@@ -184,25 +183,6 @@ func cancelAfterTheSlotLeavesNoTrace(s *suite) {
 			c.Cancel()
 			untouched.Advance(past)
 			f.sameAs(untouched)
-		}
-	}
-}
-
-func cancelAfterEvictionChangesNothing(s *suite) {
-	for _, comesBack := range []bool{false, true} {
-		f := s.new(perSecond(10, 1), tb.WithMaxKeys(1))
-		skipUnless[hasLen](f)
-		f.granted("a", 10, 0)
-		r := f.reserved("a", 4, 4*time.Second)
-		f.granted("b", 1, 9)
-		if comesBack {
-			f.granted("a", 6, 4)
-		}
-		r.Cancel()
-		if comesBack {
-			f.refused("a", 5, time.Second, 4)
-		} else {
-			f.granted("b", 9, 0)
 		}
 	}
 }

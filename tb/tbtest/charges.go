@@ -263,27 +263,35 @@ func undoLosesAtMostTheSupply(s *suite) {
 	}
 }
 
+// A charge is given back, or a reservation that has put the bucket into debt.
 func undoAfterEvictionChangesNothing(s *suite) {
-	for _, comesBack := range []bool{false, true} {
-		f := s.new(perSecond(10, 1), tb.WithMaxKeys(1))
-		l, ok := f.Limiter.(hasLen)
-		if !ok {
-			s.Skip("the limiter has no table")
-		}
+	charge := func(f *fixture) interface{ Cancel() } {
 		c := f.charge("a", 4)
 		f.take(c)
-		f.granted("b", 1, 9)
-		if comesBack {
-			f.granted("a", 6, 4)
-		}
-		c.Cancel()
-		if n := l.Len(); n != 1 {
-			f.Fatalf("%d keys, want 1", n)
-		}
-		if comesBack {
-			f.refused("a", 5, time.Second, 4)
-		} else {
-			f.granted("b", 9, 0)
+		return c
+	}
+	reservation := func(f *fixture) interface{ Cancel() } {
+		f.granted("a", 10, 0)
+		return f.reserved("a", 4, 4*time.Second)
+	}
+	for _, comesBack := range []bool{false, true} {
+		for _, take := range []func(*fixture) interface{ Cancel() }{charge, reservation} {
+			f := s.new(perSecond(10, 1), tb.WithMaxKeys(1))
+			l := skipUnless[hasLen](f)
+			taken := take(f)
+			f.granted("b", 1, 9)
+			if comesBack {
+				f.granted("a", 6, 4)
+			}
+			taken.Cancel()
+			if n := l.Len(); n != 1 {
+				f.Fatalf("%d keys, want 1", n)
+			}
+			if comesBack {
+				f.refused("a", 5, time.Second, 4)
+			} else {
+				f.granted("b", 9, 0)
+			}
 		}
 	}
 }
