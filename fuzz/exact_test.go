@@ -93,9 +93,8 @@ func (j *judge) call(c call) string {
 		return j.settle(c)
 	case hold:
 		until := j.now.Add(c.within)
-		debt := b.Lacks(until, new(big.Rat))
-		if until.After(latest) || b.Tokens(until).Sign() < 0 && debt.Cmp(deepest) > 0 {
-			return "" // there is no such time, or the hold would forgive a debt
+		if !canHold(b, until) {
+			return ""
 		}
 		if err := j.limiter.Hold(j.t.Context(), c.key, until); err != nil {
 			return err.Error()
@@ -120,11 +119,25 @@ func (j *judge) call(c call) string {
 		kept.SetFrac64(int64(c.keep), 10)
 		charge.Keep(c.keep / 10)
 	}
-	return j.take(b, c, charge, cost, kept)
+	until := j.now.Add(max(0, c.refusal))
+	if c.op == keep && canHold(b, until) {
+		charge.HoldOnRefusal(until.Sub(*j.now))
+	} else {
+		until = time.Time{}
+	}
+	return j.take(b, c, charge, cost, kept, until)
 }
 
-// take takes a charge that does not wait, and keeps tokens.
-func (j *judge) take(b *ideal.Bucket, c call, charge charge, cost, kept *big.Rat) string {
+// canHold reports whether there is such a time, and a hold until then forgives no debt.
+func canHold(b *ideal.Bucket, until time.Time) bool {
+	debt := b.Lacks(until, new(big.Rat))
+	return !until.After(latest) && (b.Tokens(until).Sign() >= 0 || debt.Cmp(deepest) <= 0)
+}
+
+// take takes a charge that does not wait, and keeps tokens. Its refusal holds the bucket.
+func (j *judge) take(
+	b *ideal.Bucket, c call, charge charge, cost, kept *big.Rat, until time.Time,
+) string {
 	tokens := b.Tokens(*j.now)
 	tokens.Sub(tokens, kept)
 	d, err := charge.Take(*j.now)
@@ -146,6 +159,9 @@ func (j *judge) take(b *ideal.Bucket, c call, charge charge, cost, kept *big.Rat
 		return fmt.Sprintf("C2: refused %v, and the ideal bucket holds %v", cost, tokens)
 	}
 	both := new(big.Rat).Add(cost, kept)
+	if both.Cmp(b.Capacity()) <= 0 && !b.Held(*j.now) {
+		b.Hold(*j.now, until)
+	}
 	if why := checkWait(b, charge, *j.now, d.RetryAfter, both, new(big.Rat)); why != "" {
 		return fmt.Sprintf("C3: wait %v for %v: %s", d.RetryAfter, cost, why)
 	}

@@ -125,9 +125,12 @@ func (b *Bucket) Hold(t, until time.Time) {
 	b.tokens, b.own, b.until = least(debt, new(big.Rat)), own, until
 }
 
+// Held reports whether the bucket is held at t.
+func (b *Bucket) Held(t time.Time) bool { return t.Before(b.until) }
+
 // Change makes limit the limit from t on. The bucket keeps its tokens and its debt.
 func (b *Bucket) Change(limit tb.Limit, t time.Time) {
-	held := t.Before(b.until)
+	held := b.Held(t)
 	if b.tokens != nil && !held {
 		b.tokens, b.own = b.at(t)
 	}
