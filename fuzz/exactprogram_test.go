@@ -15,10 +15,10 @@ var (
 )
 
 // exactProgram changes p so that an ideal bucket can run it. Costs, and the tokens that keep keeps,
-// are tenths of a token if a tenth is a whole number of units. Readings are within the range of the clock. No key is
-// evicted in debt. Readings are late only if the program has one key, and only allows and reserves:
-// with several keys, a full bucket that was evicted comes back at a time that depends on the
-// readings of other keys.
+// are tenths of a token if a tenth is a whole number of units. Readings are within the range of the
+// clock. No key is evicted in debt. Readings are late only if the program has one key, and only
+// allows and reserves: with several keys, a full bucket that was evicted comes back at a time that
+// depends on the readings of other keys.
 func exactProgram(p program) program {
 	p.maxKeys = 100
 	p.calls = p.calls[:min(len(p.calls), 45)]
