@@ -13,12 +13,13 @@ import (
 func BenchmarkAllow(b *testing.B) { Run(b, Own) }
 
 // BenchmarkCaller measures what a caller can save: the clock reading if it has the time, and
-// the string if its key is an address.
+// the string if its key is an address. Without a key it has one bucket.
 func BenchmarkCaller(b *testing.B) {
 	key, addr := "192.0.2.123", netip.MustParseAddr("192.0.2.123")
 	ctx, now := context.Background(), time.Now()
 	strings := must(cas.New[string](generous))
 	addrs := must(cas.New[netip.Addr](generous))
+	bucket := must(cas.NewBucket(generous))
 	granted := func(d tb.Decision, _ error) bool { return d.Allowed }
 	for _, c := range []struct {
 		name string
@@ -28,6 +29,7 @@ func BenchmarkCaller(b *testing.B) {
 		{"key=string/time=given", func() bool { return granted(strings.AllowAt(now, key, 1)) }},
 		{"key=addr/time=read", func() bool { return granted(addrs.Allow(ctx, addr)) }},
 		{"key=addr/time=given", func() bool { return granted(addrs.AllowAt(now, addr, 1)) }},
+		{"key=none/time=read", func() bool { return bucket.Allow().Allowed }},
 		{"key=formatted/time=read", func() bool { return granted(strings.Allow(ctx, addr.String())) }},
 	} {
 		b.Run("impl=cas/"+c.name, func(b *testing.B) {
