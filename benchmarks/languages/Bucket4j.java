@@ -7,8 +7,8 @@ import java.util.function.*;
 import java.util.stream.*;
 
 /**
- * Measures Bucket4j under loads of the Go benchmarks, and prints the times of a call in nanoseconds,
- * in the order of the calls of measure in loads.
+ * Measures Bucket4j under loads of the Go benchmarks, and prints the times of a call in
+ * nanoseconds, in the order of the calls of measure in loads.
  * <p>usage: Bucket4j MILLISECONDS, for each load
  */
 final class Bucket4j {
@@ -31,7 +31,7 @@ final class Bucket4j {
 
   /** The keys from first on in a random order, each a new string, repeated up to a batch. */
   static String[] names(int first, int count, int seed) {
-    List<Integer> order = IntStream.range(first, first + count).boxed().collect(Collectors.toList());
+    var order = IntStream.range(first, first + count).boxed().collect(Collectors.toList());
     Collections.shuffle(order, new Random(seed));
     return IntStream.range(0, Math.max(count, BATCH))
         .mapToObj(i -> String.format("client-%07d", order.get(i % count)))
@@ -76,16 +76,16 @@ final class Bucket4j {
 
   static String loads(long time) throws Exception {
     Supplier<Bucket> generous = () -> bucket(1_000_000_000, 100_000_000, Duration.ofSeconds(1));
-    String[] one = names(0, 1, 1), many = names(0, MANY, 1), all = names(0, NEW, 1);
+    Supplier<Bucket> modest = () -> bucket(10, 1, Duration.ofMinutes(1));
+    String[] one = names(0, 1, 1);
     var refusing = filled(() -> bucket(1, 1, Duration.ofDays(1)), 0, 1);
-    var modest = filled(() -> bucket(10, 1, Duration.ofMinutes(1)), NEW, MANY);
     Bucket direct = generous.get();
     return DoubleStream.of(
             measure(time, 1, ANY, one, true, filled(generous, 0, 1)),
             measure(time, 1, ANY, one, false, refusing),
             measure(time, 64, ANY, one, false, refusing),
-            measure(time, 1, ANY, many, true, filled(generous, 0, MANY)),
-            measure(time, 1, NEW, all, true, modest),
+            measure(time, 1, ANY, names(0, MANY, 1), true, filled(generous, 0, MANY)),
+            measure(time, 1, NEW, names(0, NEW, 1), true, filled(modest, NEW, MANY)),
             measure(time, 1, ANY, one, true, key -> allow(direct)))
         .mapToObj(Double::toString)
         .collect(Collectors.joining(" "));
