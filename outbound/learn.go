@@ -61,11 +61,15 @@ func (a *attempt) learn(p *part, x *answer, stops bool, now time.Time) {
 	isLast := p.endTurn != nil && k.users.Load() == 1
 	k.isSingle.Store(!isLimited && (stops || k.isSingle.Load() && !isLast))
 	if limit != k.limiter.Limit() {
-		// What waits takes anew. Of two attempts, the last one counts.
-		k.change(now.Add(tb.Never), func() { _ = k.limiter.SetLimit(limit) })
+		// What waits takes anew. Another answer may have said a limit meanwhile.
+		k.change(now.Add(tb.Never), func() { _ = k.limiter.SetLimit(k.hear(unlimited, now)) })
 	}
-	level, err := p.charge.Level(now)
-	if isLimited && left != unknown && err == nil && level.Tokens >= left+1 { // in whole tokens
+	if !isLimited || left == unknown {
+		return
+	}
+	k.takes.Lock() // so that of answers which come at the same time, one drains
+	defer k.takes.Unlock()
+	if level, err := p.charge.Level(now); err == nil && level.Tokens >= left+1 { // in whole tokens
 		p.drain(left, now)
 	}
 }
