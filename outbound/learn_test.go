@@ -1,11 +1,9 @@
 package outbound
 
 import (
-	"context"
 	"fmt"
 	"net/http"
-	"strings"
-	"sync"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,166 +12,66 @@ import (
 // What a server says becomes the limit of the key. Six requests come at the same time, and six when
 // they have been answered.
 func TestLearning(t *testing.T) {
-	for name, c := range map[string]struct {
-		answers []string // of the first attempts; the rest has the last one
-		want    string
-	}{
-		"nothing": {[]string{"200"}, "0 0 0 0 0 0, 0.1 0.1 0.1 0.1 0.1 0.1"},
-		"a policy": {[]string{`200
-			RateLimit-Policy: "a";q=3;w=6
-			RateLimit: "a";r=2;t=2`}, "0 0 0 0 0 0, 0.1 0.1 2.1 4.1 6.1 8.1"},
-		"a limit and a reset": {[]string{`200
-			X-RateLimit-Limit: 10
+	always := func(lines string) []string { return slices.Repeat([]string{"200\n" + lines}, 12) }
+	play(t, scene{
+		opts: []Option{}, send: "a b c d e f , a b c d e f", latency: 100 * time.Millisecond,
+	}, map[string]scene{
+		"nothing": {want: "0 0 0 0 0 0 0.1 0.1 0.1 0.1 0.1 0.1"},
+		"a policy": {answers: always(`RateLimit-Policy: "a";q=3;w=6
+			RateLimit: "a";r=2;t=2`), want: "0 0 0 0 0 0 0.1 0.1 2.1 4.1 6.1 8.1"},
+		"a limit and a reset": {answers: always(`X-RateLimit-Limit: 10
 			X-RateLimit-Remaining: 3
-			X-RateLimit-Reset: 20`}, "0 0 0 0 0 0, 0.1 0.1 0.1 2.1 4.1 6.1"},
-		"a limit a minute": {[]string{`200
-			x-ratelimit-limit-requests: 60
+			X-RateLimit-Reset: 20`), want: "0 0 0 0 0 0 0.1 0.1 0.1 2.1 4.1 6.1"},
+		"a limit a minute": {answers: always(`x-ratelimit-limit-requests: 60
 			x-ratelimit-remaining-requests: 4
-			x-ratelimit-reset-requests: 56s`}, "0 0 0 0 0 0, 0.1 0.1 0.1 0.1 1.1 2.1"},
-		"the shorter of two": {[]string{`200
-			RateLimit-Policy: "hour";q=1000;w=3600, "minute";q=10;w=60
-			RateLimit: "minute";r=5;t=1`}, "0 0 0 0 0 0, 0.1 0.1 0.1 0.1 0.1 6.1"},
-		"of another unit": {[]string{`200
-			x-ratelimit-limit-tokens: 60
+			x-ratelimit-reset-requests: 56s`), want: "0 0 0 0 0 0 0.1 0.1 0.1 0.1 1.1 2.1"},
+		"the shorter of two": {
+			answers: always(`RateLimit-Policy: "hour";q=1000;w=3600, "minute";q=10;w=60
+			RateLimit: "minute";r=5;t=1`), want: "0 0 0 0 0 0 0.1 0.1 0.1 0.1 0.1 6.1"},
+		"of another unit": {answers: always(`x-ratelimit-limit-tokens: 60
 			x-ratelimit-remaining-tokens: 4
-			x-ratelimit-reset-tokens: 56s`}, "0 0 0 0 0 0, 0.1 0.1 0.1 0.1 0.1 0.1"},
-		"a wait": {[]string{"200", "200", "429\nRetry-After: 10", "200"},
-			"0 0 0 0 0 0, 10.1 10.2 10.3 10.4 10.5 10.6"},
+			x-ratelimit-reset-tokens: 56s`), want: "0 0 0 0 0 0 0.1 0.1 0.1 0.1 0.1 0.1"},
+		"a wait": {answers: []string{"200", "200", "429\nRetry-After: 10"},
+			want: "0 0 0 0 0 0 10.1 10.2 10.3 10.4 10.5 10.6"},
 		"a wait, and a limit": {
-			[]string{"200", "200", "429\nRetry-After: 10\nRateLimit-Policy: 4;w=8", "200"},
-			"0 0 0 0 0 0, 10.1 12.1 14.1 16.1 18.1 20.1"},
-		"nothing is left": {[]string{`200
-			X-RateLimit-Remaining: 0
-			X-RateLimit-Reset: 10`, "200"}, "0 0 0 0 0 0, 10.1 10.2 10.3 10.4 10.5 10.6"},
-		"a refusal without a wait": {[]string{"200", "200", "429", "200"},
-			"0 0 0 0 0 0, 0.1 0.2 0.3 0.4 0.5 0.6"},
-		"nonsense": {[]string{`200
-			RateLimit-Policy: "a";q=0.5;w=0, "b";q=1e308, "c";w=9`}, "0 0 0 0 0 0, 0.1 0.1 0.1 0.1 0.1 0.1"},
-	} {
-		bubble(name, func(t *testing.T) {
-			s := newScript()
-			s.latency = 100 * time.Millisecond
-			s.answer = func(n int, r *http.Request) *http.Response {
-				return respond(r, c.answers[min(n, len(c.answers)-1)])
-			}
-			client := New(s)
-			sendAll(t, client, abc...)
-			sendAll(t, client, abc...)
-			sent := strings.Fields(s.sent())
-			if got := strings.Join(sent[:6], " ") + ", " + strings.Join(sent[6:], " "); got != c.want {
-				t.Errorf("sent at %s, want %s", got, c.want)
-			}
-			if got := strings.Join(s.keys, ""); got != "abcdefabcdef" {
-				t.Errorf("the order is %s", got)
-			}
-		})(t)
+			answers: []string{"200", "200", "429\nRetry-After: 10\nRateLimit-Policy: 4;w=8"},
+			want:    "0 0 0 0 0 0 10.1 12.1 14.1 16.1 18.1 20.1"},
+		"nothing is left": {answers: []string{"200\nX-RateLimit-Remaining: 0\nX-RateLimit-Reset: 10"},
+			want: "0 0 0 0 0 0 10.1 10.2 10.3 10.4 10.5 10.6"},
+		"a refusal without a wait": {answers: []string{"200", "200", "429"},
+			want: "0 0 0 0 0 0 0.1 0.2 0.3 0.4 0.5 0.6"},
+		"nonsense": {answers: always(`RateLimit-Policy: "a";q=0.5;w=0, "b";q=1e308, "c";w=9`),
+			want: "0 0 0 0 0 0 0.1 0.1 0.1 0.1 0.1 0.1"},
+	})
+}
+
+// How long a limit is known, what is left of it, and the turns of attempts until it is known.
+func TestLearnedLimits(t *testing.T) {
+	var used []string // a longer reset is a longer window, and a shorter one is not a shorter window
+	for i, left := range []int{2, 1, 0, 9, 8} {
+		used = append(used, fmt.Sprintf("200\nX-RateLimit-Limit: 100\nX-RateLimit-Remaining: %d\n"+
+			"X-RateLimit-Reset: %d", left, []int{100, 200, 50, 50, 50}[i]))
 	}
-}
-
-// A limit is forgotten an hour after the server has said it last, and not before.
-func TestLimitIsForgotten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newScript("200\nRateLimit-Policy: 2;w=2")
-		client := New(s)
-		sendAll(t, client, "a")
-		time.Sleep(time.Hour)
-		sendAll(t, client, "a", "a", "a")
-		time.Sleep(time.Second)
-		sendAll(t, client, "a", "a", "a", "a")
-		s.check(t, "0 3600 3600 3601 3602 3602 3602 3602")
-	})
-}
-
-// A limit of which a part is used when it is learned is not granted again. A longer reset is a
-// longer window, and a shorter one is not a shorter window.
-func TestLimitThatIsPartlyUsed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newScript()
-		s.answer = func(n int, r *http.Request) *http.Response {
-			return respond(r, fmt.Sprintf("200\nX-RateLimit-Limit: 100\nX-RateLimit-Remaining: %d\n"+
-				"X-RateLimit-Reset: %d", []int{2, 1, 0, 9, 8}[n], []int{100, 200, 50, 50, 50}[n]))
-		}
-		client := New(s)
-		for range 3 {
-			sendAll(t, client, "a")
-		}
-		sendAll(t, client, "a", "a")
-		s.check(t, "0 0 0 50 52")
-	})
-}
-
-// A server counts in whole tokens, and a part of a token is not lost for that.
-func TestPartOfAToken(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const policy = "200\nRateLimit-Policy: \"a\";q=10;w=10\nRateLimit: \"a\";"
-		s := newScript(policy+"r=1;t=1", policy+"r=0;t=1", policy+"r=0;t=1")
-		client := New(s)
-		sendAll(t, client, "a")
-		time.Sleep(500 * time.Millisecond)
-		sendAll(t, client, "a", "a", "a")
-		s.check(t, "0 0.5 1 2")
-	})
-}
-
-// While one attempt at a time goes, an attempt whose answer does not come delays the others by ten
-// seconds, an attempt that gives up delays none, and a deadline is no reason to refuse at once.
-func TestOneAtATime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newScript("429")
-		client := New(s)
-		sendAll(t, client, "first")
-		begin := time.Now()
-		s.answer = func(_ int, r *http.Request) *http.Response {
-			if r.Header.Get("Key") == "hangs" {
-				<-r.Context().Done()
-			}
-			return respond(r, "200")
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 25*time.Second)
-		defer cancel()
-		gone, leave := context.WithCancel(t.Context())
-		var all sync.WaitGroup
-		for _, key := range []string{"hangs", "gone", "b", "c", "d"} {
-			all.Go(func() {
-				ctx := ctx
-				if key == "gone" {
-					ctx = gone
-				}
-				if _, err := client.RoundTrip(request(ctx, key)); err != nil && key != "gone" {
-					t.Errorf("%s after %v: %v", key, time.Since(begin), err)
-				}
-			})
-			synctest.Wait()
-		}
-		leave()
-		all.Wait()
-		if got := strings.Join(s.keys, " "); got != "first hangs b c d" {
-			t.Error(got)
-		}
-		s.check(t, "0 0 10 10 10")
-	})
-}
-
-// What waits for its turn goes at once when the server says a limit.
-func TestTurnsEndWithALimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newScript("429", "200\nRateLimit-Policy: 10;w=10")
-		s.latency = time.Second
-		client := New(s)
-		sendAll(t, client, "a")
-		sendAll(t, client, "a", "b", "c", "d")
-		s.check(t, "0 1 2 2 2")
-	})
-}
-
-// A cost above a limit that is learned is no error, but takes all of it.
-func TestCostAboveALearnedLimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newScript("200\nRateLimit-Policy: 2;w=4")
-		client := New(s, Rules(Rule{Name: "learns", Cost: func(*http.Request) float64 { return 5 }}))
-		sendAll(t, client, "a")
-		sendAll(t, client, "a", "a")
-		s.check(t, "0 0 4")
+	const tenth = "200\nRateLimit-Policy: \"a\";q=10;w=10\nRateLimit: \"a\";"
+	costs := Rule{Name: "learns", Cost: func(*http.Request) float64 { return 5 }}
+	play(t, scene{opts: []Option{}}, map[string]scene{
+		"an hour after the server has said it": {answers: []string{"200\nRateLimit-Policy: 2;w=2"},
+			send: "a , a@3600 a a , a@3602 a a a", order: "a a a a a a a a",
+			want: "0 3600 3600 3601 3602 3602 3602 3602"},
+		"of which a part is used": {answers: used,
+			send: "a , a , a , a a", want: "0 0 0 50 52"},
+		// A server counts in whole tokens.
+		"with a part of a token": {answers: []string{
+			tenth + "r=1;t=1", tenth + "r=0;t=1", tenth + "r=0;t=1"},
+			send: "a , a@0.5 a a", order: "a a a a", want: "0 0.5 1 2"},
+		"below the cost": {opts: []Option{Rules(costs)}, // which takes all of it
+			answers: []string{"200\nRateLimit-Policy: 2;w=4"}, send: "a , a a", want: "0 0 4"},
+		// A deadline is no reason to refuse an attempt that waits for its turn.
+		"before it, an attempt whose answer does not come": {answers: []string{"429", "200 late"},
+			send: "first , hangs<25 gone!1 b<25 c<25 d<25", order: "first hangs b c d",
+			want: "0 0 1(context canceled) 10 10 10"},
+		"that ends the turns": {answers: []string{"429", "200\nRateLimit-Policy: 10;w=10"},
+			latency: time.Second, send: "a , a a a a", want: "0 1 2 2 2"},
 	})
 }
 
@@ -194,7 +92,7 @@ func TestLearnedKeysAreBounded(t *testing.T) {
 		for len(r.keys) > 100 {
 			r.forget()
 		}
-		sendAll(t, client, "0")
+		send(t, s, "0", client)
 		if d := time.Since(s.begin); d != 10*time.Minute {
 			t.Errorf("the paused key is sent after %v", d)
 		}

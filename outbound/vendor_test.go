@@ -166,19 +166,6 @@ func (s *shared) Limiters(rule string, limits []tb.Limit) ([]tb.StoreLimiter, er
 	return []tb.StoreLimiter{s.made[rule]}, nil
 }
 
-// If the store knows the level of a bucket of an earlier time only, a pause is not taken for one
-// that the bucket's own wait covers.
-func TestPauseAfterALongWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newScript("200", "200", "200\nX-RateLimit-Remaining: 0\nX-RateLimit-Reset: 15")
-		store := newShared()
-		client := New(s, PerHost(1, 0.1), WithStore(store))
-		sendAll(t, client, "a", "b", "c")
-		sendAll(t, client, "d")
-		s.check(t, "0 10 20 35")
-	})
-}
-
 // While a pause moves what waits for one key, and the store is slow, another key sends and pauses.
 func TestPauseOfASlowKey(t *testing.T) {
 	trips, refuse := make(chan struct{}), make(chan struct{})
@@ -225,27 +212,6 @@ func TestPauseOfASlowKey(t *testing.T) {
 	}()
 	all.Wait()
 	close(trips)
-}
-
-// A pause that ends before what waits is due does not move it, so that an attempt keeps its slot
-// among those of other processes.
-func TestShortPauseMovesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newScript("429\nRetry-After: 4")
-		s.latency = time.Second
-		store := newShared()
-		var clients [2]*Transport
-		for i := range clients {
-			clients[i] = New(s, PerHost(1, 0.1), WithStore(store))
-		}
-		var all sync.WaitGroup
-		for i, key := range abc[:4] {
-			all.Go(func() { _, _ = clients[i%2].RoundTrip(request(t.Context(), key)) })
-			synctest.Wait()
-		}
-		all.Wait()
-		s.check(t, "0 10 20 30")
-	})
 }
 
 // load sends requests of 64 goroutines in a number of processes with one store. Each goroutine
