@@ -29,12 +29,14 @@ type script struct {
 	begin   time.Time
 	keys    []string // of the attempts: their field Key
 	events  []string // the seconds at which they were sent, or a request has failed
+	bodies  []*watched
 	latency time.Duration
 	answer  func(n int, r *http.Request) *http.Response
 }
 
 // newScript returns a base that answers the attempts with these headers, and the rest with 200. The
-// first line of a header is the status. The answer "200 late" comes when the context has ended.
+// first line of a header is the status, and a body may be behind an empty line. The answer "200 late"
+// comes when the context has ended.
 func newScript(headers ...string) *script {
 	return &script{begin: time.Now(), answer: func(n int, r *http.Request) *http.Response {
 		if n >= len(headers) {
@@ -60,7 +62,11 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
-	return s.answer(n, r), nil
+	w := s.answer(n, r)
+	s.mu.Lock()
+	s.bodies = append(s.bodies, w.Body.(*watched))
+	s.mu.Unlock()
+	return w, nil
 }
 
 func (s *script) happens(what string) {
@@ -78,6 +84,7 @@ func (s *script) check(t *testing.T, want string) {
 }
 
 func respond(r *http.Request, header string) *http.Response {
+	header, text, _ := strings.Cut(header, "\n\n")
 	first, lines, _ := strings.Cut(header, "\n")
 	var status int
 	fmt.Sscan(first, &status)
@@ -86,7 +93,7 @@ func respond(r *http.Request, header string) *http.Response {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		h.Add(name, value)
 	}
-	return &http.Response{StatusCode: status, Header: h, Request: r, Body: newBody("body")}
+	return &http.Response{StatusCode: status, Header: h, Request: r, Body: newBody(text)}
 }
 
 // watched is a body that records whether it is closed.
@@ -236,9 +243,16 @@ func bubble(name string, f func(t *testing.T)) func(t *testing.T) {
 	return func(t *testing.T) { t.Run(name, func(t *testing.T) { synctest.Test(t, f) }) }
 }
 
-// leveler is the limiter of a rule in memory.
-type leveler interface {
-	Level(ctx context.Context, key string) (tb.Level, error)
+// tokensOf returns what is left in the bucket of a key of a client's first rule.
+func tokensOf(t *testing.T, client *Transport, key string) float64 {
+	t.Helper()
+	l, err := client.limits[0].limiter.(interface {
+		Level(ctx context.Context, key string) (tb.Level, error)
+	}).Level(t.Context(), key)
+	if err != nil {
+		t.Error(err)
+	}
+	return l.Tokens
 }
 
 // The answers of a server, and when requests are sent that come at the same time.
@@ -372,13 +386,7 @@ func TestCancelBehindASettlement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rule := perSecond("r", 10, 1)
 		rule.Usage, rule.Cost = usage.Read, func(*http.Request) float64 { return 6 }
-		s := newScript()
-		s.answer = func(_ int, r *http.Request) *http.Response {
-			w := respond(r, "200")
-			w.Body = newBody(`{"usage": {"total_tokens": 8}}`)
-			return w
-		}
-		client := New(s, Rules(rule))
+		client := New(newScript("200\n\n"+`{"usage": {"total_tokens": 8}}`), Rules(rule))
 		w, err := client.RoundTrip(request(t.Context(), "a"))
 		if err != nil {
 			t.Fatal(err)
@@ -389,9 +397,8 @@ func TestCancelBehindASettlement(t *testing.T) {
 		_, _ = io.Copy(io.Discard, w.Body)
 		cancel()
 		synctest.Wait()
-		l, err := client.limits[0].limiter.(leveler).Level(t.Context(), "a")
-		if l.Tokens != 2 || err != nil {
-			t.Error(l, err)
+		if got := tokensOf(t, client, "a"); got != 2 {
+			t.Errorf("%v tokens are left, want 2", got)
 		}
 	})
 }
@@ -426,71 +433,57 @@ func TestHost(t *testing.T) {
 }
 
 func TestRetries(t *testing.T) {
-	const refused, again = "429\nRetry-After: 5", "0 5 10"
+	soon := func(r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), 7*time.Second)
+		context.AfterFunc(r.Context(), cancel)
+		*r = *r.WithContext(ctx)
+	}
 	for name, c := range map[string]struct {
-		method  string
-		body    string
-		header  string
-		timeout time.Duration
-		noBody  bool // there is no GetBody
-		badBody bool // GetBody fails
-		want    string
-		status  int
+		edit     func(r *http.Request) // of a PUT with a body
+		refusals int
+		want     string
+		status   int
 	}{
-		"":                    {method: "GET", want: again, status: 200},
-		"a body":              {method: "PUT", body: "text", want: again, status: 200},
-		"a body without two":  {method: "PUT", body: "text", noBody: true, want: "0", status: 429},
-		"a body that is gone": {method: "PUT", body: "text", badBody: true, want: "0", status: 429},
-		"not idempotent":      {method: "POST", body: "text", want: "0", status: 429},
-		"with a key": {method: "POST", body: "text", header: "Idempotency-Key", want: again,
-			status: 200},
-		"too late":  {method: "GET", timeout: 7 * time.Second, want: "0 5", status: 429},
-		"too often": {method: "GET", header: "Refuse", want: again, status: 429},
+		"a body": {func(*http.Request) {}, 2, "0 5 10", 200},
+		"no body": {func(r *http.Request) { r.Method, r.Body, r.GetBody = "GET", nil, nil },
+			2, "0 5 10", 200},
+		"a body without two": {func(r *http.Request) { r.GetBody = nil }, 2, "0", 429},
+		"a body that is gone": {func(r *http.Request) {
+			r.GetBody = func() (io.ReadCloser, error) { return nil, io.ErrUnexpectedEOF }
+		}, 2, "0", 429},
+		"not idempotent": {func(r *http.Request) { r.Method = "POST" }, 2, "0", 429},
+		"with a key": {func(r *http.Request) {
+			r.Method = "POST"
+			r.Header.Set("Idempotency-Key", "1")
+		}, 2, "0 5 10", 200},
+		"too late":  {soon, 2, "0 5", 429},
+		"too often": {func(*http.Request) {}, 3, "0 5 10", 429},
 	} {
 		bubble(name, func(t *testing.T) {
-			s := newScript(refused, refused)
-			if c.header == "Refuse" {
-				s = newScript(refused, refused, refused)
-			}
-			var bodies []*watched
+			s := newScript(slices.Repeat([]string{"429\nRetry-After: 5"}, c.refusals)...)
 			answer := s.answer
 			s.answer = func(n int, r *http.Request) *http.Response {
 				if r.Body != nil {
-					if text, err := io.ReadAll(r.Body); string(text) != c.body || err != nil {
+					if text, err := io.ReadAll(r.Body); string(text) != "text" || err != nil {
 						t.Errorf("attempt %d: %q %v", n, text, err)
 					}
 				}
-				w := answer(n, r)
-				bodies = append(bodies, w.Body.(*watched))
-				return w
+				return answer(n, r)
 			}
-			ctx := t.Context()
-			if c.timeout > 0 {
-				limited, cancel := context.WithTimeout(ctx, c.timeout)
-				defer cancel()
-				ctx = limited
-			}
-			r, err := http.NewRequestWithContext(ctx, c.method, "https://a", strings.NewReader(c.body))
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "https://a",
+				strings.NewReader("text"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if c.noBody {
-				r.GetBody = nil
-			}
-			if c.badBody {
-				r.GetBody = func() (io.ReadCloser, error) { return nil, io.ErrUnexpectedEOF }
-			}
-			if c.header != "" {
-				r.Header.Set(c.header, "1")
-			}
+			c.edit(r)
 			w, err := New(s, PerHost(10, 1), WithRetries(2)).RoundTrip(r)
 			if err != nil || w.StatusCode != c.status {
 				t.Fatal(w, err)
 			}
 			s.check(t, c.want)
-			for i, b := range bodies {
-				if isLast := i == len(bodies)-1; b.closed.Load() == isLast {
-					t.Errorf("the body of response %d of %d is closed: %t", i, len(bodies), isLast)
+			for i, b := range s.bodies {
+				if isLast := i == len(s.bodies)-1; b.closed.Load() == isLast {
+					t.Errorf("the body of response %d of %d is closed: %t", i, len(s.bodies), isLast)
 				}
 			}
 		})(t)
@@ -522,28 +515,14 @@ func TestUsage(t *testing.T) {
 			rule := perSecond("tokens", capacity, 1)
 			rule.Unit, rule.Usage = Tokens, usage.Read
 			rule.Cost = func(*http.Request) float64 { return c.estimate }
-			s := newScript()
-			var inner *watched
-			s.answer = func(_ int, r *http.Request) *http.Response {
-				w := respond(r, c.header)
-				inner = newBody(c.body)
-				w.Body = inner
-				return w
-			}
+			s := newScript(c.header + "\n\n" + c.body)
 			client := New(s, Rules(rule))
-			left := func() float64 {
-				l, err := client.limits[0].limiter.(leveler).Level(t.Context(), "a")
-				if err != nil {
-					t.Error(err)
-				}
-				return l.Tokens
-			}
 			w, err := client.RoundTrip(request(t.Context(), "a"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			want := max(1, min(c.estimate, capacity))
-			if got := capacity - left(); c.header == "200" && got != want {
+			if got := capacity - tokensOf(t, client, "a"); c.header == "200" && got != want {
 				t.Errorf("%v taken during the response, want %v", got, want)
 			}
 			if c.isClosed {
@@ -558,8 +537,9 @@ func TestUsage(t *testing.T) {
 			for range 2 {
 				err = errors.Join(err, w.Body.Close())
 			}
-			if got := capacity - left(); err != nil || got != c.want || !inner.closed.Load() {
-				t.Errorf("%v taken, want %v, %v, closed %t", got, c.want, err, inner.closed.Load())
+			isClosed := s.bodies[0].closed.Load()
+			if got := capacity - tokensOf(t, client, "a"); err != nil || got != c.want || !isClosed {
+				t.Errorf("%v taken, want %v, %v, closed %t", got, c.want, err, isClosed)
 			}
 			if _, isWrapped := w.Body.(*body); isWrapped != (c.header == "200") {
 				t.Errorf("%T", w.Body)
@@ -588,8 +568,8 @@ func TestCostMayReplaceTheBody(t *testing.T) {
 	if _, err := client.RoundTrip(r); err != nil || r.Body != before {
 		t.Error(err)
 	}
-	if l, err := client.limits[0].limiter.(leveler).Level(t.Context(), ""); l.Tokens > 701 {
-		t.Error(l, err)
+	if got := tokensOf(t, client, ""); got > 701 {
+		t.Errorf("%v tokens are left", got)
 	}
 }
 

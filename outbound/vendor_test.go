@@ -1,6 +1,7 @@
 package outbound
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,15 +37,15 @@ type vendor struct {
 // pauseOf is a pause of one process.
 type pauseOf struct{ begin, end time.Time }
 
-func newVendor(capacity int, rate float64) *vendor {
+func newVendor(limit tb.Limit) *vendor {
 	v := &vendor{begin: time.Now(), told: make(map[string]pauseOf)}
-	v.start(capacity, rate)
+	v.start(limit)
 	return v
 }
 
 // start makes a limiter, as a vendor does that restarts.
-func (v *vendor) start(capacity int, rate float64) {
-	l, err := httplimit.New(limited(capacity, rate),
+func (v *vendor) start(limit tb.Limit) {
+	l, err := httplimit.New(limited(limit),
 		httplimit.WithFields(httplimit.Fields{Policy: true}))
 	if err != nil {
 		panic(err)
@@ -53,9 +54,8 @@ func (v *vendor) start(capacity int, rate float64) {
 }
 
 // limited returns a policy of one limit.
-func limited(capacity int, rate float64) *policy.Policy {
-	r := perSecond("vendor", capacity, rate)
-	return policy.Rules(policy.Rule{Name: r.Name, Keys: []string{"header:key"}, Limit: r.Limit})
+func limited(limit tb.Limit) *policy.Policy {
+	return policy.Rules(policy.Rule{Name: "vendor", Keys: []string{"header:key"}, Limit: limit})
 }
 
 func (v *vendor) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -93,11 +93,6 @@ func (v *vendor) travel() {
 	if v.latency > 0 {
 		time.Sleep(rand.N(v.latency))
 	}
-}
-
-// used returns the part of what the vendor's limit allows until the time d that was used.
-func (v *vendor) used(capacity int, rate float64, d time.Duration) float64 {
-	return float64(len(v.granted)) / (float64(capacity) + rate*d.Seconds())
 }
 
 // shared is a Store for several Transports. To a Transport it is not its own memory.
@@ -216,8 +211,8 @@ func TestPauseOfASlowKey(t *testing.T) {
 
 // load sends requests of 64 goroutines in a number of processes with one store. Each goroutine
 // sends its next request when the last one is answered, until the time is over. load returns the
-// number of refusals that the processes have counted.
-func load(t *testing.T, v *vendor, processes int, d time.Duration, opts ...Option) uint64 {
+// number of pauses.
+func load(t *testing.T, v *vendor, processes int, d time.Duration, opts ...Option) (held int) {
 	if processes > 1 {
 		opts = append(opts, WithStore(newShared()))
 	}
@@ -240,64 +235,94 @@ func load(t *testing.T, v *vendor, processes int, d time.Duration, opts ...Optio
 		})
 	}
 	all.Wait()
-	var refused uint64
+	refused := 0
 	for _, c := range clients {
-		refused += c.Stats().Rules[0].Refused
+		refused += int(c.Stats().Rules[0].Refused)
+		held += int(c.Stats().Rules[0].Held)
 		for _, k := range c.limits[0].keys {
 			if len(k.waiting) > 0 || k.users.Load() > 0 {
 				t.Errorf("%d attempts still wait, %d have the key", len(k.waiting), k.users.Load())
 			}
 		}
 	}
-	return refused
+	if refused != v.refused || v.early > 0 && v.latency == 0 {
+		t.Errorf("%d refused, %d counted, %d early", v.refused, refused, v.early)
+	}
+	return held
 }
 
-// limits has limits of vendors.
-var limits = []struct {
-	capacity int
-	rate     float64
-}{{10, 5}, {1, 2}, {1, 0.3}, {100, 30}}
-
-// If the limits agree, none is refused, and the rate is used, in one process and in three with one
-// store.
-func TestLimitsThatAgree(t *testing.T) {
-	for _, c := range limits {
-		for _, processes := range []int{1, 3} {
-			bubble(fmt.Sprint(c, processes), func(t *testing.T) {
-				v := newVendor(c.capacity, c.rate)
-				load(t, v, processes, 5*time.Minute, PerHost(c.capacity, c.rate))
-				used := v.used(c.capacity, c.rate, 5*time.Minute)
-				if v.refused > 0 || used < 0.95 {
-					t.Errorf("%d refused, %v of the rate used", v.refused, used)
+// Vendors whose limit is 10 and 5 a second, if a case does not say another. What a vendor says makes
+// a client slower, and no request fails.
+func TestVendors(t *testing.T) {
+	const d, first = 300 * time.Millisecond, 64 // requests before the first answer
+	only := func(_ int, h http.Header) {        // Retry-After, which is longer than need be
+		for _, name := range []string{"-Limit", "-Policy", "-Remaining", "-Reset", ""} {
+			h.Del("Ratelimit" + name)
+		}
+	}
+	lies := []string{"", "0", "1", "-1", "10", "1e308", "1e9", "2000-01-01T00:02:00Z", "1h", "NaN"}
+	lie := func(n int, h http.Header) {
+		h.Set("Ratelimit-Remaining", lies[n%3])
+		h.Set("Ratelimit-Reset", lies[n/3%len(lies)])
+		h.Set("Ratelimit", fmt.Sprintf(`"vendor";r=%s;t=%s`, lies[n/2%3], lies[n/5%len(lies)]))
+	}
+	const none, some, oncePerPause = 0, 1, 2 // refused
+	usual := perSecond("", 10, 5).Limit
+	for name, c := range map[string]struct {
+		limit     tb.Limit
+		latency   time.Duration
+		rewrite   func(int, http.Header)
+		time      time.Duration // 10 minutes if it is 0
+		processes []int
+		opts      []Option
+		refused   int
+		used      float64 // of the rate, at least
+	}{
+		"agrees": {processes: []int{1, 3}, opts: []Option{PerHost(10, 5)}, used: 0.95},
+		"agrees, and is slow": {limit: perSecond("", 1, 0.3).Limit, processes: []int{1, 3},
+			opts: []Option{PerHost(1, 0.3)}, used: 0.95},
+		"agrees, and has no burst": {limit: perSecond("", 1, 2).Limit, processes: []int{1, 3},
+			opts: []Option{PerHost(1, 2)}, used: 0.95},
+		"agrees, and is fast": {limit: perSecond("", 100, 30).Limit, processes: []int{1, 3},
+			opts: []Option{PerHost(100, 30)}, used: 0.95},
+		"has less": {processes: []int{1, 3}, opts: []Option{PerHost(20, 10)}, refused: some, used: 0.95},
+		"lies": {rewrite: lie, time: 24 * time.Hour, processes: []int{3}, used: 1.0 / 60 / 5,
+			opts: []Option{PerHost(10, 5), WithMaxPause(time.Minute)}},
+		"is far away": {latency: d, time: time.Hour, processes: []int{1},
+			opts: []Option{PerHost(10, 5)}, refused: some, used: 0.95},
+		"is far away, with a margin": {latency: d, processes: []int{1},
+			opts: []Option{PerHost(10, 5), Margin(d)}, used: 0.95},
+		"is learned": {processes: []int{1}, refused: oncePerPause, used: 0.95},
+		"is learned by refusals": {rewrite: only, processes: []int{1}, refused: oncePerPause,
+			used: 0.7},
+	} {
+		for _, processes := range c.processes {
+			bubble(fmt.Sprint(name, processes), func(t *testing.T) {
+				c.limit = cmp.Or(c.limit, usual)
+				c.time = cmp.Or(c.time, 10*time.Minute)
+				v := newVendor(c.limit)
+				v.latency, v.rewrite = c.latency, c.rewrite
+				held := load(t, v, processes, c.time, c.opts...)
+				used := float64(len(v.granted)) /
+					(float64(c.limit.Capacity) + tokensIn(c.limit, c.time))
+				if c.refused != oncePerPause && (v.refused > 0) != (c.refused == some) ||
+					c.refused == oncePerPause && v.refused-first > held || used < c.used {
+					t.Errorf("%d refused in %d pauses, %v of the rate used", v.refused, held, used)
 				}
 			})(t)
 		}
 	}
 }
 
-// If the vendor has less, each refusal pauses the process, and the rate of the vendor is used.
-func TestVendorThatHasLess(t *testing.T) {
-	for _, processes := range []int{1, 3} {
-		bubble(fmt.Sprint(processes), func(t *testing.T) {
-			v := newVendor(10, 5)
-			refused := load(t, v, processes, 5*time.Minute, PerHost(20, 10))
-			used := v.used(10, 5, 5*time.Minute)
-			if v.early > 0 || used < 0.95 || int(refused) != v.refused {
-				t.Errorf("%d early, %v of the rate used, %d refused, %d counted",
-					v.early, used, v.refused, refused)
-			}
-		})(t)
-	}
-}
-
 // A vendor that lowers its limit and raises it again is obeyed, and so is one that restarts.
 func TestVendorThatChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newVendor(10, 5)
+		usual, low := perSecond("", 10, 5).Limit, perSecond("", 10, 1).Limit
+		v := newVendor(usual)
 		for at, change := range map[time.Duration]func(){
-			2 * time.Minute: func() { _ = v.limiter.Load().SetPolicy(limited(10, 1)) },
-			4 * time.Minute: func() { _ = v.limiter.Load().SetPolicy(limited(10, 5)) },
-			6 * time.Minute: func() { v.start(10, 5) },
+			2 * time.Minute: func() { _ = v.limiter.Load().SetPolicy(limited(low)) },
+			4 * time.Minute: func() { _ = v.limiter.Load().SetPolicy(limited(usual)) },
+			6 * time.Minute: func() { v.start(usual) },
 		} {
 			time.AfterFunc(at, change)
 		}
@@ -311,71 +336,7 @@ func TestVendorThatChanges(t *testing.T) {
 				t.Errorf("%d granted in part %d, want %d", granted[i], i, want)
 			}
 		}
-		if v.early > 0 {
-			t.Errorf("%d early", v.early)
-		}
 	})
-}
-
-// A vendor that lies makes the client slower, and no request fails.
-func TestVendorThatLies(t *testing.T) {
-	lies := []string{"", "0", "1", "-1", "10", "1e308", "1e9", "2000-01-01T00:02:00Z", "1h", "NaN"}
-	synctest.Test(t, func(t *testing.T) {
-		v := newVendor(10, 5)
-		v.rewrite = func(n int, h http.Header) {
-			h.Set("Ratelimit-Remaining", lies[n%3])
-			h.Set("Ratelimit-Reset", lies[n/3%len(lies)])
-			h.Set("Ratelimit", fmt.Sprintf(`"vendor";r=%s;t=%s`, lies[n/2%3], lies[n/5%len(lies)]))
-		}
-		load(t, v, 3, 24*time.Hour, PerHost(10, 5), WithMaxPause(time.Minute))
-		if v.refused > 0 || len(v.granted) < 24*60 {
-			t.Errorf("%d granted, %d refused", len(v.granted), v.refused)
-		}
-	})
-}
-
-// If the time to the vendor varies by d, none is refused with Margin(d), and some are without.
-func TestMarginOfLatency(t *testing.T) {
-	const d = 300 * time.Millisecond
-	for _, margin := range []time.Duration{0, d} {
-		bubble(margin.String(), func(t *testing.T) {
-			v := newVendor(10, 5)
-			v.latency = d
-			load(t, v, 1, 10*time.Minute, PerHost(10, 5), Margin(margin))
-			used := v.used(10, 5, 10*time.Minute)
-			if (v.refused > 0) != (margin == 0) || margin > 0 && used < 0.95 {
-				t.Errorf("%d refused, %v of the rate used", v.refused, used)
-			}
-		})(t)
-	}
-}
-
-// A client that has no limit learns the one of the vendor, and is refused once a pause at most when
-// it has.
-func TestVendorWhoseLimitIsLearned(t *testing.T) {
-	for used, rewrite := range map[float64]func(int, http.Header){
-		0.95: nil,
-		0.7: func(_ int, h http.Header) { // there is only Retry-After, which is longer than need be
-			for _, name := range []string{"Limit", "Policy", "Remaining", "Reset"} {
-				h.Del("Ratelimit-" + name)
-			}
-			h.Del("Ratelimit")
-		},
-	} {
-		bubble(fmt.Sprint(used), func(t *testing.T) {
-			v := newVendor(10, 5)
-			v.rewrite = rewrite
-			var held atomic.Int64
-			load(t, v, 1, 5*time.Minute, WithHooks(Hooks{
-				Held: func(*http.Request, string, time.Duration) { held.Add(1) }}))
-			const first = 64 // requests that are sent before the first answer
-			if got := v.used(10, 5, 5*time.Minute); v.early > 0 || got < used ||
-				v.refused-first > int(held.Load()) {
-				t.Errorf("%v of the rate used, %d early, %d refused in %d pauses",
-					got, v.early, v.refused, held.Load())
-			}
-		})(t)
-	}
 }
 
 // Pauses and the attempts that they move meet at any point, in real time.
