@@ -53,8 +53,9 @@ func NewReader(ctx context.Context, name string, r io.Reader, s Schema) (*Reader
 	lines := bufio.NewReaderSize(plain, MaxLine)
 	_, _ = lines.Peek(1) // which fills the buffer
 	begin, _ := lines.Peek(lines.Buffered())
+	// In the first header of tar, NULs pad a name to 100 bytes, and the magic is at 257.
 	if len(begin) >= 512 && begin[99] == 0 && bytes.HasPrefix(begin[257:], []byte("ustar")) {
-		return nil, fmt.Errorf("%s: an archive of tar: want the log in it, such as from tar -xO", name)
+		return nil, fmt.Errorf("%s: an archive of tar: want the log in it, such as from tar -xOf", name)
 	}
 	whole := bytes.Split(begin, []byte{'\n'})
 	whole = whole[:min(len(whole)-1, voters)]

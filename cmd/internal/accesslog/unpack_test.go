@@ -52,9 +52,11 @@ func TestArchivesAreNoLogs(t *testing.T) {
 	if err := w.WriteHeader(&tar.Header{Name: "a.log", Size: 1, Mode: 0o600}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := NewReader(t.Context(), "a", bytes.NewReader(zipped(t, b.String())), Schema{})
-	if err == nil || !strings.Contains(err.Error(), "a: an archive of tar: want the log in it") {
-		t.Error(err)
+	for _, data := range [][]byte{b.Bytes(), zipped(t, b.String())} {
+		_, err := NewReader(t.Context(), "a", bytes.NewReader(data), Schema{})
+		if err == nil || !strings.Contains(err.Error(), "a: an archive of tar: want the log in it") {
+			t.Error(err)
+		}
 	}
 }
 
