@@ -35,8 +35,8 @@ type script struct {
 }
 
 // newScript returns a base that answers the attempts with these headers, and the rest with 200. The
-// first line of a header is the status, and a body may be behind an empty line. The answer "200 late"
-// comes when the context has ended.
+// first line of a header is the status, and a body may be behind an empty line. The answer
+// "200 late" comes when the context has ended.
 func newScript(headers ...string) *script {
 	return &script{begin: time.Now(), answer: func(n int, r *http.Request) *http.Response {
 		if n >= len(headers) {
