@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -73,8 +74,13 @@ type bounded struct {
 
 func (b bounded) Len() int { return b.size() }
 
+// adaptXTime has a lock, because what a refused call reserves for its wait, and gives back, is
+// taken meanwhile.
 func adaptXTime(find func(key string) *rate.Limiter, now func() time.Time) adapter {
+	var mu sync.Mutex
 	return func(key string, n int) (d tb.Decision, err error) {
+		mu.Lock()
+		defer mu.Unlock()
 		l, t := find(key), now()
 		if d.Allowed = l.AllowN(t, n); !d.Allowed {
 			r := l.ReserveN(t, n)
