@@ -27,7 +27,7 @@ const (
 
 var texts = []text{
 	{"a-grant", headline, "", inShort("A grant", aGrant)},
-	{"a-refusal", bench, "", inShort("A refusal among 64 goroutines", aRefusal)},
+	{"a-refusal", headline, "", inShort("A refusal among 64 goroutines", aRefusal)},
 	{"machine", bench, "", machine},
 	{"redis-machine", inRedis, "", machine},
 	{"hits", onHits, "Calls on known keys, beside an older commit, by scripts/hits", hitsTable},
