@@ -134,8 +134,8 @@ func (l *Limiter[K]) Hold(ctx context.Context, key K, until time.Time) error {
 
 // Peek returns the decision that Allow would return now. It takes nothing, adds no key and waits
 // for no insert. Under RefuseNew, while another call holds the lock of the table, Peek decides on a
-// new key by what the table had before that call. Then Allow may decide otherwise, or refuse the key
-// for another time.
+// new key by what the table had before that call. Then Allow may decide otherwise, or refuse the
+// key for another time.
 func (l *Limiter[K]) Peek(ctx context.Context, key K) (Decision, error) {
 	return (*cas.Limiter[K])(l).Peek(ctx, key)
 }

@@ -125,8 +125,8 @@ func PerSecond(capacity int, refillPerSec float64) (Limit, error) {
 // AllowAll takes the costs of all charges now, or takes nothing, as in AllowAll(&user, &tenant). It
 // returns the decision that matters most: of a refusal the one with the longest RetryAfter, and of
 // a grant the one with the fewest tokens left. A charge whose limiter was made WithClock needs
-// TakeAll: AllowAll takes nothing, and returns a *ConfigError that names it. A type that wraps such a
-// charge must have its method HasClock, too.
+// TakeAll: AllowAll takes nothing, and returns a *ConfigError that names it. A type that wraps such
+// a charge must have its method HasClock, too.
 func AllowAll(charges ...Charge) (Decision, error) {
 	for i, c := range charges {
 		if c, ok := c.(interface{ HasClock() bool }); ok && c.HasClock() {

@@ -307,8 +307,8 @@ type meter struct {
 	s *Settlement
 }
 
-// newMeter returns a meter with the optional methods of w. With Hijack, as for HTTP/1, it always has
-// Flush and ReadFrom. io.Copy needs no ReadFrom otherwise.
+// newMeter returns a meter with the optional methods of w. With Hijack, as for HTTP/1, it always
+// has Flush and ReadFrom. io.Copy needs no ReadFrom otherwise.
 func newMeter(s *Settlement, w http.ResponseWriter) http.ResponseWriter {
 	f := flusher{&meter{w, s}}
 	switch {

@@ -219,8 +219,8 @@ func (x *answer) longest(field string, unit time.Duration) time.Duration {
 }
 
 // until returns the time from the response until what a text says, or unknown. The text is a
-// number, which is a time or an instant, a duration such as 6m0s, or a date. Of several with commas,
-// the longest one counts.
+// number, which is a time or an instant, a duration such as 6m0s, or a date. Of several with
+// commas, the longest one counts.
 func (x *answer) until(text string, unit time.Duration) time.Duration {
 	text = strings.TrimSpace(text)
 	if n := number(text); n >= 1e9 { // an instant since 1970: a time would be 31 years or more

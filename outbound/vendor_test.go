@@ -252,8 +252,8 @@ func load(t *testing.T, v *vendor, processes int, d time.Duration, opts ...Optio
 	return held
 }
 
-// Vendors whose limit is 10 and 5 a second, if a case does not say another. What a vendor says makes
-// a client slower, and no request fails.
+// Vendors whose limit is 10 and 5 a second, if a case does not say another. What a vendor says
+// makes a client slower, and no request fails.
 func TestVendors(t *testing.T) {
 	const d, first = 300 * time.Millisecond, 64 // requests before the first answer
 	only := func(_ int, h http.Header) {        // Retry-After, which is longer than need be

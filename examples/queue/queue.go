@@ -1,6 +1,6 @@
 // Package queue has a worker behind a queue of jobs, such as River or asynq, that sends each
-// customer at most one message a second. It blocks for no customer: a job whose turn is not yet goes
-// back into the queue until then.
+// customer at most one message a second. It blocks for no customer: a job whose turn is not yet
+// goes back into the queue until then.
 package queue
 
 import (

@@ -77,8 +77,8 @@ func TestHouseHasArrowsOnlyDown(t *testing.T) {
 	}
 }
 
-// TestRoomsHaveArrowsOnlyDown requires that each file of httplimit and of tb/cas is in a room of its
-// drawing, and names only what files of its room and of the rooms below declare.
+// TestRoomsHaveArrowsOnlyDown requires that each file of httplimit and of tb/cas is in a room of
+// its drawing, and names only what files of its room and of the rooms below declare.
 func TestRoomsHaveArrowsOnlyDown(t *testing.T) {
 	for i, dir := range []string{"httplimit", "tb/cas"} {
 		t.Run(dir, func(t *testing.T) { roomsHaveArrowsOnlyDown(t, dir, drawing(t, 1+i)) })

@@ -251,8 +251,8 @@ func (l *Limiter[K]) putRefused(b *bucket[K], s state) {
 	}
 }
 
-// find returns the bucket of a key, or nil, the limit of the tier that a call names, and what a call
-// at now finds: the state of the bucket under that limit, or a full bucket.
+// find returns the bucket of a key, or nil, the limit of the tier that a call names, and what a
+// call at now finds: the state of the bucket under that limit, or a full bucket.
 func (l *Limiter[K]) find(now uint64, key K, asked int) (*bucket[K], *limit, state) {
 	b := l.buckets[key]
 	m := l.limitOf(b, asked)

@@ -95,8 +95,8 @@ const ephemeral = 1 << 15
 // A user is any text that a client sends, with spaces. The ident is nearly always "-", always after
 // the name of a host, and never an address: if the second field is an address or a list, or a "-"
 // follows it, which is then the ident, the first one is the host. A host that is an address has the
-// port of a server. Any other form is refused. To take a host, a proxy or a word of a prefix for the
-// peer would put many clients into one bucket.
+// port of a server. Any other form is refused. To take a host, a proxy or a word of a prefix for
+// the peer would put many clients into one bucket.
 func (rec *Record) setOrigin(b []byte) bool {
 	peer, rest := cutList(b)
 	ident, user, ok := bytes.Cut(rest, space)

@@ -231,10 +231,10 @@ func (s Schema) Validate() error {
 	return err
 }
 
-// usual has the paths that may hold each field of a Record, the best one first. They are from Caddy,
-// nginx, Traefik, Cloudflare, Istio, Envoy Gateway, Google Cloud, AWS API Gateway and WAF, Kong,
-// APISIX, Heroku, the Elastic Common Schema, Azure Front Door and Application Gateway, pino-http,
-// Zeek, IIS and CloudFront, in JSON, logfmt, W3C or a log_format.
+// usual has the paths that may hold each field of a Record, the best one first. They are from
+// Caddy, nginx, Traefik, Cloudflare, Istio, Envoy Gateway, Google Cloud, AWS API Gateway and WAF,
+// Kong, APISIX, Heroku, the Elastic Common Schema, Azure Front Door and Application Gateway,
+// pino-http, Zeek, IIS and CloudFront, in JSON, logfmt, W3C or a log_format.
 //
 // Traefik's StartUTC comes before its time, which has whole seconds. The names of a peer come
 // before the names of a client that a server may have found in a header, and before the names of

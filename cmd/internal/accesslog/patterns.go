@@ -26,8 +26,8 @@ var patterns = []struct {
 		`$owner $word [$time_local] $remote_addr $remote_user $word $word $word "$request"` +
 			` $status $word $bytes_sent`, exact},
 	// www.envoyproxy.io/docs/envoy/latest/configuration/observability/access_log/usage. It has no
-	// peer, and has appended it to X-Forwarded-For if it uses the remote address. It escapes nothing: a
-	// client that sends a quote and a space may make its line malformed.
+	// peer, and has appended it to X-Forwarded-For if it uses the remote address. It escapes nothing:
+	// a client that sends a quote and a space may make its line malformed.
 	{"envoy", `[$time_iso8601] "$request" $status $word $number $bytes_sent $number $word` +
 		` "$http_x_forwarded_for" "$http_user_agent" "$word" "$http_host" "$word"`, whole},
 	// istio.io/latest/docs/tasks/observability/logs/access-log

@@ -167,8 +167,8 @@ func TestNginxRefusesNone(t *testing.T) {
 	}
 }
 
-// A client that has no limit, and is told none, is refused once a pause. Only its first requests are
-// under way together.
+// A client that has no limit, and is told none, is refused once a pause. Only its first requests
+// are under way together.
 func TestNginxIsLearned(t *testing.T) {
 	t.Parallel()
 	n := startNginx(t, 20, "limit_req zone=keys burst=9 nodelay; add_header Retry-After 1 always;")

@@ -113,8 +113,8 @@ func TestPageShowsRules(t *testing.T) {
 	}
 }
 
-// A key that is blocked is on the page, and is reset by the key in the log and on the page, which is
-// a hash, in memory and in Redis.
+// A key that is blocked is on the page, and is reset by the key in the log and on the page, which
+// is a hash, in memory and in Redis.
 func TestResetByTheKeyOfTheLog(t *testing.T) {
 	policy := file(t, `{"name": "slow", "limit_keys": ["header:x-key"], "block": "1h",
 		"algorithm_config": {"tokens_per_second": 0.0001, "burst": 1}}`)

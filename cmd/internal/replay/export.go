@@ -33,8 +33,8 @@ func nginxLimit(l *Limit) string {
 }
 
 // nginxConfig returns the limits as a configuration of nginx, which it loads inside http. The IPv6
-// prefix is in whole bytes. A zone has room for twice as many clients as the log has: a megabyte has
-// 8,000 states of 128 bytes.
+// prefix is in whole bytes. A zone has room for twice as many clients as the log has: a megabyte
+// has 8,000 states of 128 bytes.
 func nginxConfig(plan []PathLimit, o *Options, clients uint64) string {
 	var zones, limits strings.Builder
 	for _, network := range cli.Prefixes(o.Trusted) {

@@ -77,8 +77,8 @@ func (r *Result) Try(rate int, share float64, burst uint64) (t Trial, ok bool) {
 	return t, true
 }
 
-// between returns what the requests of an interval need at a rate, with buckets that are full at its
-// begin.
+// between returns what the requests of an interval need at a rate, with buckets that are full at
+// its begin.
 func (r *Result) between(from, to int64, rate int) *Result {
 	clocks := r.clocks[rate : rate+1]
 	c := &Collector{clocks: clocks, slowest: clocks[0].pace}
