@@ -15,6 +15,26 @@ type named struct {
 
 // programsByHand are programs for single rules of the contract.
 var programsByHand = []named{
+	{"a late reading after a hold that is over", program{
+		tb.Limit{Capacity: 49, Tokens: 49, Per: time.Millisecond}, 4, tb.ForgiveLeast,
+		[]call{
+			{step: 5739, op: hold, key: "a", within: 17538},
+			{step: 1414062, op: reserve, key: "a", n: 6, cost: 0.6},
+			{step: -391840107094624, op: hold, key: "a", within: 7652},
+			{op: allowN, key: "a", n: 1},
+		},
+	}},
+	{"a change during a hold, and a debt behind it", program{
+		tb.Limit{Capacity: 50, Tokens: 25, Per: time.Millisecond}, 4, tb.ForgiveLeast,
+		[]call{
+			{op: allowN, key: "a", n: 50},
+			{op: reserve, key: "a", n: 48, cost: 4.8},
+			{step: 15624, op: hold, key: "a", within: 55000},
+			{op: setLimit, limit: tb.Limit{Capacity: 50, Tokens: 1, Per: 68719476736}},
+			{step: 20000, op: reserve, key: "a", n: 10, cost: 1},
+			{step: 80 * time.Minute, op: reserve, key: "a", n: 1, cost: 0.1},
+		},
+	}},
 	{"a fraction of a unit a nanosecond, for centuries", program{
 		tb.Limit{Capacity: 2, Tokens: 1, Per: math.MaxInt64}, 4, tb.ForgiveLeast,
 		[]call{

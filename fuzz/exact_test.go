@@ -208,7 +208,7 @@ func (j *judge) reserve(b *ideal.Bucket, c call, charge charge, cost *big.Rat) s
 func (j *judge) hold(b *ideal.Bucket, c call, charge charge, cost *big.Rat) {
 	b.Take(*j.now, cost)
 	j.charges = append(j.charges, &judged{
-		charge: charge, key: c.key, grant: grant{b.Slot(), cost}, taken: b.Supplied(*j.now),
+		charge: charge, key: c.key, grant: grant{b.Slot(), cost}, taken: b.Counts(*j.now),
 		actual: cost, unpaid: new(big.Rat),
 	})
 }
@@ -298,5 +298,11 @@ func TestRandomProgramsAreAlmostIdeal(t *testing.T) {
 	t.Logf("%d of %d decisions differ from the ideal bucket's", off, calls)
 	if calls < *programs || off > max(calls/1000, 10) {
 		t.Errorf("want at most one in a thousand to differ, and at least %d calls", *programs)
+	}
+}
+
+func TestProgramsByHandAreAlmostIdeal(t *testing.T) {
+	for _, p := range programsByHand {
+		t.Run(p.name, func(t *testing.T) { judgeAll(t, exactProgram(p.program)) })
 	}
 }

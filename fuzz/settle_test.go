@@ -21,7 +21,7 @@ func (j *judge) settle(c call) string {
 		return err.Error()
 	}
 	b, unpaid := j.buckets[h.key], new(big.Rat)
-	h.actual, h.settled = big.NewRat(n, 10), b.Supplied(*j.now)
+	h.actual, h.settled = big.NewRat(n, 10), b.Counts(*j.now)
 	h.unpaid.SetFloat64(j.limiter.Stats().Unpaid - before)
 	if more := new(big.Rat).Sub(h.actual, h.cost); more.Sign() > 0 {
 		unpaid = b.Settle(*j.now, more)

@@ -91,8 +91,8 @@
 // Reserve is refused until the hold is near. Each such call moves the bucket, so only the newest
 // can give back all. A Wait that sleeps when a hold comes takes its cost anew behind it; a Delay
 // that was returned stays. What Settle charges is paid behind the hold. A change of the limit or
-// the tier moves neither the time of a hold nor the tokens of the debt behind it. Reset ends a
-// hold.
+// the tier moves neither the time of a hold nor the tokens of the debt behind it: until the hold
+// ends, the bound of C1 counts what the old limit supplies. Reset ends a hold.
 //
 // The eviction of a held bucket ends the hold, and forgives the capacity and the debt behind it. If
 // RefuseNew has no room to hold a new key, Hold returns [ErrTableFull].

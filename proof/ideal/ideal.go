@@ -39,7 +39,8 @@ func Quantum(l tb.Limit) *big.Rat {
 	return most(big.NewRat(1, 1_000_000), big.NewRat(int64(l.Capacity), 1<<23))
 }
 
-// Supplied returns the tokens that have been supplied by t, which is not before the last Change.
+// Supplied returns the tokens that have been supplied by t, which is not before the last Change. During
+// a hold the limit of its end counts.
 func (b *Bucket) Supplied(t time.Time) *big.Rat {
 	ns := big.NewInt(t.Unix() - b.since.Unix()) // a Duration may be too short
 	ns.Mul(ns, big.NewInt(1e9)).Add(ns, big.NewInt(int64(t.Nanosecond()-b.since.Nanosecond())))
@@ -76,6 +77,7 @@ func (b *Bucket) Lacks(t time.Time, cost *big.Rat) *big.Rat {
 
 // Take charges the bucket at t, into debt if it has less.
 func (b *Bucket) Take(t time.Time, cost *big.Rat) {
+	b.endHold(t)
 	b.tokens, b.own = b.at(t)
 	b.tokens.Sub(b.tokens, cost)
 }
@@ -101,8 +103,9 @@ func (b *Bucket) Give(t time.Time, tokens *big.Rat) {
 	if b.tokens == nil {
 		return
 	}
+	b.endHold(t)
 	most := b.Capacity()
-	if t.Before(b.until) {
+	if b.Held(t) {
 		most = new(big.Rat)
 	}
 	b.tokens = least(new(big.Rat).Add(b.tokens, tokens), most)
@@ -128,8 +131,26 @@ func (b *Bucket) Hold(t, until time.Time) {
 // Held reports whether the bucket is held at t.
 func (b *Bucket) Held(t time.Time) bool { return t.Before(b.until) }
 
-// Change makes limit the limit from t on. The bucket keeps its tokens and its debt.
+// Counts returns the supply at which a charge at t counts: a hold leaves it until then.
+func (b *Bucket) Counts(t time.Time) *big.Rat {
+	if b.Held(t) {
+		t = b.until
+	}
+	return b.Supplied(t)
+}
+
+// endHold ends a hold that is over at t: after a change of the bucket, or of the limit, a late reading
+// meets no hold.
+func (b *Bucket) endHold(t time.Time) {
+	if !b.Held(t) {
+		b.until = time.Time{}
+	}
+}
+
+// Change makes limit the limit from t on, or from the end of a hold. The bucket keeps its tokens and
+// its debt.
 func (b *Bucket) Change(limit tb.Limit, t time.Time) {
+	b.endHold(t)
 	held := b.Held(t)
 	if b.tokens != nil && !held {
 		b.tokens, b.own = b.at(t)
@@ -138,10 +159,11 @@ func (b *Bucket) Change(limit tb.Limit, t time.Time) {
 	if limit.Capacity != b.limit.Capacity {
 		b.slack.Add(b.slack, Quantum(limit))
 	}
-	b.before, b.since, b.limit = b.Supplied(t), t, limit
+	from := t
 	if held {
-		b.own = b.Supplied(b.until)
+		from = b.until
 	}
+	b.before, b.since, b.limit = b.Supplied(from), from, limit
 	if limit.Capacity > b.greatest.Capacity {
 		b.greatest = limit
 	}
