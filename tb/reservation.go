@@ -1,8 +1,9 @@
 package tb
 
 import (
-	"math"
 	"time"
+
+	"github.com/seed-181794aa/ratelimit/internal/unit"
 )
 
 // Reservation is the result of Reserve: a number of tokens that were taken, and the time at which
@@ -62,7 +63,7 @@ func (r Reservation) Cancel() {
 // Settle returns ErrInvalidCost if actual is negative, NaN or infinite; such a call has no effect.
 // The actual cost may be 0, and may be above the capacity.
 func (r Reservation) Settle(actual float64) error {
-	if !(actual >= 0) || math.IsInf(actual, 1) { // NaN is not at least 0
+	if !unit.IsActual(actual) {
 		return ErrInvalidCost
 	}
 	if r.held == nil {

@@ -46,3 +46,8 @@ func Settled(tokens float64, scale uint64) uint64 {
 	}
 	return RoundUp(tokens, scale)
 }
+
+// IsActual reports whether a number of tokens is an actual cost: at least 0, and finite.
+func IsActual(tokens float64) bool {
+	return tokens >= 0 && !math.IsInf(tokens, 1) // NaN is not at least 0
+}

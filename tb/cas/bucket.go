@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/internal/check"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -53,7 +54,7 @@ func (b *Bucket) Allow() tb.Decision {
 
 // AllowN takes a number of tokens, or none; see Limiter.AllowN.
 func (b *Bucket) AllowN(cost float64) (tb.Decision, error) {
-	if err := checkCost(cost); err != nil {
+	if err := check.Cost(cost); err != nil {
 		return tb.Decision{}, err
 	}
 	return b.take(b.clock.read(), cost), nil
@@ -61,7 +62,7 @@ func (b *Bucket) AllowN(cost float64) (tb.Decision, error) {
 
 // AllowAt is AllowN for a caller that has already read the clock; see Limiter.AllowAt.
 func (b *Bucket) AllowAt(t time.Time, cost float64) (tb.Decision, error) {
-	if err := checkCost(cost); err != nil {
+	if err := check.Cost(cost); err != nil {
 		return tb.Decision{}, err
 	}
 	return b.take(b.clock.instant(t), cost), nil

@@ -3,14 +3,15 @@ package cas
 import (
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/internal/check"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // part is what the charges of a Limiter and of a Bucket have in common.
 // A Reservation is one too, and a call of Wait.
 type part[H home] struct {
-	home H
-	err  error // why the charge is inert, or nil
+	home   H
+	checks check.Charge
 	request
 	delay   time.Duration // of the last Take: the wait for the tokens, or the one that was refused
 	receipt receipt       // of the last Take, zero if it was refused, cancelled or settled
@@ -21,13 +22,8 @@ type part[H home] struct {
 // the wait. With 0, the charge does not wait. With a negative time it is inert from then on, with a
 // *tb.ConfigError: see tb.Charge.
 func (p *part[H]) MayWait(within time.Duration) {
-	switch {
-	case within == 0, within > 0 && p.keep == 0 && p.hold == 0:
+	if p.checks.MayWait(within, p.keep > 0 || p.hold > 0) {
 		p.within = within
-	case within > 0:
-		p.fail(&tb.ConfigError{Field: "within", Value: within, Range: "0 after Keep or HoldOnRefusal"})
-	default:
-		p.fail(&tb.ConfigError{Field: "within", Value: within, Range: "0 or more"})
 	}
 }
 
@@ -40,12 +36,7 @@ func (p *part[H]) MayWait(within time.Duration) {
 // tb.ErrInvalidCost, or if the charge may wait, with a *tb.ConfigError: a slot at which tokens are
 // left would give them out before it. MayWait after Keep makes it inert too.
 func (p *part[H]) Keep(tokens float64) {
-	switch err := checkActual(tokens); {
-	case err != nil:
-		p.fail(err)
-	case tokens > 0 && p.within > 0:
-		p.fail(&tb.ConfigError{Field: "keep", Value: tokens, Range: "0 after MayWait"})
-	default:
+	if p.checks.Keep(tokens, p.within > 0) {
 		p.keep = tokens
 	}
 }
@@ -59,20 +50,8 @@ func (p *part[H]) Keep(tokens float64) {
 // The charge is inert from then on if the time is negative, or if the charge may wait, with a
 // *tb.ConfigError. MayWait after HoldOnRefusal makes it inert too.
 func (p *part[H]) HoldOnRefusal(d time.Duration) {
-	switch {
-	case d < 0:
-		p.fail(&tb.ConfigError{Field: "hold", Value: d, Range: "0 or more"})
-	case d > 0 && p.within > 0:
-		p.fail(&tb.ConfigError{Field: "hold", Value: d, Range: "0 after MayWait"})
-	default:
+	if p.checks.HoldOnRefusal(d, p.within > 0) {
 		p.hold = d
-	}
-}
-
-// fail makes the charge inert, unless it is.
-func (p *part[H]) fail(err error) {
-	if p.err == nil {
-		p.err = err
 	}
 }
 
@@ -93,14 +72,14 @@ func (p *part[H]) Level(t time.Time) (tb.Level, error) {
 
 // HasClock reports whether the limiter or the bucket was made with tb.WithClock, so that Take needs
 // a reading of that clock. It is false if the charge is inert, because then no reading matters.
-func (p *part[H]) HasClock() bool { return p.err == nil && p.home.times().now != nil }
+func (p *part[H]) HasClock() bool { return p.checks.Err == nil && p.home.times().now != nil }
 
 // Enter does what a refused Take does, and takes nothing: it moves the key to the tier that
 // ChargeIn has named, unless it is in that tier or not in the table, and holds the bucket for
 // HoldOnRefusal, unless Take would be granted. tb.TakeAll calls it if Peek has refused the charge.
 // t is a reading of the clock of the bucket.
 func (p *part[H]) Enter(t time.Time) {
-	if p.err == nil && (p.hold > 0 || p.home.entersTier()) {
+	if p.checks.Err == nil && (p.hold > 0 || p.home.entersTier()) {
 		enter(p.home, p.home.times().instant(t), p.request)
 	}
 }
@@ -144,7 +123,7 @@ func (p *part[H]) Cancel() {
 func (p *part[H]) Settle(actual float64) error { return p.settle(p.home, actual) }
 
 func (p *part[H]) settle(h H, actual float64) error {
-	if err := checkActual(actual); err != nil {
+	if err := check.Actual(actual); err != nil {
 		return err
 	}
 	if p.receipt.cell != nil {
@@ -169,9 +148,11 @@ var _ tb.Charge = (*Charge[string])(nil)
 // Charge returns a charge on key's bucket. It takes nothing and allocates nothing. With an invalid
 // cost the charge is inert: see tb.Charge.
 func (l *Limiter[K]) Charge(key K, cost float64) (Charge[K], error) {
-	err := checkCost(cost)
-	home := place[K]{Limiter: l, key: key}
-	return Charge[K]{part: part[place[K]]{home: home, err: err, request: request{tokens: cost}}}, err
+	err := check.Cost(cost)
+	home, checks := place[K]{Limiter: l, key: key}, check.Charge{Err: err}
+	return Charge[K]{
+		part: part[place[K]]{home: home, checks: checks, request: request{tokens: cost}},
+	}, err
 }
 
 // ChargeIn is Charge in a tier. The next Take, or a TakeAll that refuses the charge, moves the key
@@ -179,7 +160,7 @@ func (l *Limiter[K]) Charge(key K, cost float64) (Charge[K], error) {
 func (l *Limiter[K]) ChargeIn(tier int, key K, cost float64) (Charge[K], error) {
 	c, err := l.Charge(key, cost)
 	if bad := l.limits.checkTier(tier); bad != nil {
-		c.err = bad
+		c.checks.Err = bad
 		return c, bad
 	}
 	c.home.tier, c.home.enters = tier, true
@@ -188,8 +169,8 @@ func (l *Limiter[K]) ChargeIn(tier int, key K, cost float64) (Charge[K], error) 
 
 // Peek implements tb.Charge. t is a reading of the limiter's clock.
 func (c *Charge[K]) Peek(t time.Time) (d tb.Decision, err error) {
-	if c.err != nil {
-		return tb.Decision{}, c.err
+	if c.checks.Err != nil {
+		return tb.Decision{}, c.checks.Err
 	}
 	at := c.home.clock.instant(t)
 	c.checked, c.hash = c.home.table.Recent(c.home.key)
@@ -202,9 +183,9 @@ func (c *Charge[K]) Peek(t time.Time) (d tb.Decision, err error) {
 
 // Take implements tb.Charge. t is a reading of the limiter's clock.
 func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
-	if c.err != nil {
+	if c.checks.Err != nil {
 		c.receipt = receipt{}
-		return tb.Decision{}, c.err
+		return tb.Decision{}, c.checks.Err
 	}
 	target := c.checked
 	if target == nil {
@@ -240,14 +221,15 @@ var _ tb.Charge = (*BucketCharge)(nil)
 // Charge returns a charge on the bucket. It takes nothing and allocates nothing. With an invalid
 // cost the charge is inert: see tb.Charge.
 func (b *Bucket) Charge(cost float64) (BucketCharge, error) {
-	err := checkCost(cost)
-	return BucketCharge{part[*Bucket]{home: b, err: err, request: request{tokens: cost}}}, err
+	err := check.Cost(cost)
+	checks := check.Charge{Err: err}
+	return BucketCharge{part[*Bucket]{home: b, checks: checks, request: request{tokens: cost}}}, err
 }
 
 // Peek implements tb.Charge. t is a reading of the bucket's clock.
 func (c *BucketCharge) Peek(t time.Time) (tb.Decision, error) {
-	if c.err != nil {
-		return tb.Decision{}, c.err
+	if c.checks.Err != nil {
+		return tb.Decision{}, c.checks.Err
 	}
 	at := c.home.clock.instant(t)
 	if d, ok := c.home.load().peek(c.home.layout(), at, &c.request); ok {
@@ -259,9 +241,9 @@ func (c *BucketCharge) Peek(t time.Time) (tb.Decision, error) {
 
 // Take implements tb.Charge. t is a reading of the bucket's clock.
 func (c *BucketCharge) Take(t time.Time) (tb.Decision, error) {
-	if c.err != nil {
+	if c.checks.Err != nil {
 		c.receipt = receipt{}
-		return tb.Decision{}, c.err
+		return tb.Decision{}, c.checks.Err
 	}
 	b := c.home
 	at, target := b.clock.instant(t), b.load()

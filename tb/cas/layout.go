@@ -1,7 +1,6 @@
 package cas
 
 import (
-	"math"
 	"math/bits"
 	"time"
 
@@ -94,22 +93,6 @@ func (m *layout) unpack(word uint64) (delta, deficit uint64) {
 func (m *layout) fits(delta uint64) bool { return delta <= m.mostDelta }
 
 func isSealed(word uint64) bool { return int64(word) < 0 }
-
-// checkCost returns tb.ErrInvalidCost unless cost is positive and finite.
-func checkCost(cost float64) error {
-	if !(cost > 0) || math.IsInf(cost, 1) { // NaN is not above 0
-		return tb.ErrInvalidCost
-	}
-	return nil
-}
-
-// checkActual returns tb.ErrInvalidCost unless actual is a cost or 0.
-func checkActual(actual float64) error {
-	if !(actual >= 0) || math.IsInf(actual, 1) {
-		return tb.ErrInvalidCost
-	}
-	return nil
-}
 
 // unitsOf returns cost in units, rounded up, or more than the capacity if cost is above it.
 func (m *layout) unitsOf(cost float64) uint64 {

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/internal/check"
 	"github.com/seed-181794aa/ratelimit/lru"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -110,7 +111,7 @@ func (l *Limiter[K]) Allow(_ context.Context, key K) (tb.Decision, error) {
 // AllowN takes a number of tokens, or none. It returns tb.ErrInvalidCost if cost is zero, negative,
 // NaN or infinite.
 func (l *Limiter[K]) AllowN(_ context.Context, key K, cost float64) (tb.Decision, error) {
-	if err := checkCost(cost); err != nil {
+	if err := check.Cost(cost); err != nil {
 		return tb.Decision{}, err
 	}
 	return l.allow(l.clock.read(), key, cost)
@@ -118,7 +119,7 @@ func (l *Limiter[K]) AllowN(_ context.Context, key K, cost float64) (tb.Decision
 
 // AllowAt is AllowN for a caller that has already read the clock.
 func (l *Limiter[K]) AllowAt(t time.Time, key K, cost float64) (tb.Decision, error) {
-	if err := checkCost(cost); err != nil {
+	if err := check.Cost(cost); err != nil {
 		return tb.Decision{}, err
 	}
 	return l.allow(l.clock.instant(t), key, cost)

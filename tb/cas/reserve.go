@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
+	"github.com/seed-181794aa/ratelimit/internal/check"
 	"github.com/seed-181794aa/ratelimit/internal/sleep"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -34,7 +35,7 @@ type reservation[H home] struct {
 }
 
 func reserve[H home](h H, cost float64) (tb.Reservation, error) {
-	if err := checkCost(cost); err != nil {
+	if err := check.Cost(cost); err != nil {
 		return tb.Reservation{}, err
 	}
 	p := part[H]{home: h, request: request{kind: reserves, tokens: cost, within: tb.Never}}
@@ -48,7 +49,7 @@ func reserve[H home](h H, cost float64) (tb.Reservation, error) {
 }
 
 func wait[H home](ctx context.Context, h H, cost float64) error {
-	if err := checkCost(cost); err != nil {
+	if err := check.Cost(cost); err != nil {
 		return err
 	}
 	p := part[H]{home: h, request: request{tokens: cost}}

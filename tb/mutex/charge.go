@@ -3,6 +3,7 @@ package mutex
 import (
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/internal/check"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -16,7 +17,7 @@ type receipt[K comparable] struct {
 type Charge[K comparable] struct {
 	limiter *Limiter[K]
 	key     K
-	err     error      // why the charge is inert, or nil
+	checks  check.Charge
 	call    call       // its delay is that of the last Take
 	taken   receipt[K] // of the last Take, without a bucket if it was refused, undone or settled
 }
@@ -25,51 +26,31 @@ var _ tb.StoreCharge = (*Charge[string])(nil)
 
 // Charge returns a charge of a decimal number of tokens on key's bucket. It takes nothing.
 func (l *Limiter[K]) Charge(key K, cost float64) (Charge[K], error) {
-	err := checkCost(cost)
-	return Charge[K]{limiter: l, key: key, err: err, call: call{tokens: cost}}, err
+	err := check.Cost(cost)
+	checks := check.Charge{Err: err}
+	return Charge[K]{limiter: l, key: key, checks: checks, call: call{tokens: cost}}, err
 }
 
 // MayWait implements tb.StoreCharge, as Keep, HoldOnRefusal, Delay and Level do.
 func (c *Charge[K]) MayWait(within time.Duration) {
-	switch {
-	case within < 0:
-		c.fail(&tb.ConfigError{Field: "within", Value: within, Range: "0 or more"})
-	case within == 0:
-		c.call.debt = nil
-	case c.call.keep > 0 || c.call.hold > 0:
-		c.fail(&tb.ConfigError{Field: "within", Value: within, Range: "0 after Keep or HoldOnRefusal"})
-	default:
-		c.call.debt, c.call.within = deepest, within
+	if !c.checks.MayWait(within, c.call.keep > 0 || c.call.hold > 0) {
+		return
 	}
-}
-
-// fail makes the charge inert. The first error counts.
-func (c *Charge[K]) fail(err error) {
-	if c.err == nil {
-		c.err = err
+	if c.call.debt, c.call.within = nil, within; within > 0 {
+		c.call.debt = deepest
 	}
 }
 
 // Keep lets the charge take tokens only if the given number of tokens is left.
 func (c *Charge[K]) Keep(tokens float64) {
-	switch err := checkActual(tokens); {
-	case err != nil:
-		c.fail(err)
-	case tokens > 0 && c.call.debt != nil:
-		c.fail(&tb.ConfigError{Field: "keep", Value: tokens, Range: "0 after MayWait"})
-	default:
+	if c.checks.Keep(tokens, c.call.debt != nil) {
 		c.call.keep = tokens
 	}
 }
 
 // HoldOnRefusal lets a refusal of Take hold the bucket for a time from its reading.
 func (c *Charge[K]) HoldOnRefusal(d time.Duration) {
-	switch {
-	case d < 0:
-		c.fail(&tb.ConfigError{Field: "hold", Value: d, Range: "0 or more"})
-	case d > 0 && c.call.debt != nil:
-		c.fail(&tb.ConfigError{Field: "hold", Value: d, Range: "0 after MayWait"})
-	default:
+	if c.checks.HoldOnRefusal(d, c.call.debt != nil) {
 		c.call.hold = d
 	}
 }
@@ -86,7 +67,7 @@ func (c *Charge[K]) Delay() time.Duration {
 func (l *Limiter[K]) ChargeIn(tier int, key K, cost float64) (Charge[K], error) {
 	c, err := l.Charge(key, cost)
 	if bad := l.checkTier(tier); bad != nil {
-		c.err = bad
+		c.checks.Err = bad
 		return c, bad
 	}
 	c.call.tier = tier + 1
@@ -95,8 +76,8 @@ func (l *Limiter[K]) ChargeIn(tier int, key K, cost float64) (Charge[K], error) 
 
 // Peek implements tb.Charge. t is a reading of the limiter's clock.
 func (c *Charge[K]) Peek(t time.Time) (tb.Decision, error) {
-	if c.err != nil {
-		return tb.Decision{}, c.err
+	if c.checks.Err != nil {
+		return tb.Decision{}, c.checks.Err
 	}
 	look := c.call
 	look.look = true
@@ -114,8 +95,8 @@ func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c.end()
-	if c.err != nil {
-		return tb.Decision{}, c.err
+	if c.checks.Err != nil {
+		return tb.Decision{}, c.checks.Err
 	}
 	err := l.spend(l.instant(t), c.key, &c.call, &c.taken)
 	if c.call.Allowed && c.call.debt != nil {
@@ -125,7 +106,7 @@ func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
 }
 
 // HasClock reports whether the limiter was made with tb.WithClock, unless the charge is inert.
-func (c *Charge[K]) HasClock() bool { return c.err == nil && c.limiter.settings.Now != nil }
+func (c *Charge[K]) HasClock() bool { return c.checks.Err == nil && c.limiter.settings.Now != nil }
 
 // Enter does what a refusal of Take does, and takes nothing: it moves the key to the tier that
 // ChargeIn has named, and holds the bucket for HoldOnRefusal, unless Take would be granted.
@@ -133,7 +114,7 @@ func (c *Charge[K]) Enter(t time.Time) {
 	l := c.limiter
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if c.err != nil || l.buckets[c.key] == nil {
+	if c.checks.Err != nil || l.buckets[c.key] == nil {
 		return
 	}
 	now, call := l.instant(t), c.call
@@ -170,7 +151,7 @@ func (c *Charge[K]) end() receipt[K] {
 
 // Settle replaces the cost of the last Take by the actual cost, as tb.Reservation.Settle does.
 func (c *Charge[K]) Settle(actual float64) error {
-	if err := checkActual(actual); err != nil {
+	if err := check.Actual(actual); err != nil {
 		return err
 	}
 	l := c.limiter

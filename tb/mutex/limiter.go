@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/internal/check"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -119,7 +120,7 @@ func (l *Limiter[K]) Allow(_ context.Context, key K) (tb.Decision, error) {
 
 // AllowN takes a decimal number of tokens, or none.
 func (l *Limiter[K]) AllowN(_ context.Context, key K, cost float64) (tb.Decision, error) {
-	if err := checkCost(cost); err != nil {
+	if err := check.Cost(cost); err != nil {
 		return tb.Decision{}, err
 	}
 	return l.decide(l.read(), key, &call{tokens: cost})
@@ -127,7 +128,7 @@ func (l *Limiter[K]) AllowN(_ context.Context, key K, cost float64) (tb.Decision
 
 // AllowAt is AllowN for a caller that has already read the clock.
 func (l *Limiter[K]) AllowAt(t time.Time, key K, cost float64) (tb.Decision, error) {
-	if err := checkCost(cost); err != nil {
+	if err := check.Cost(cost); err != nil {
 		return tb.Decision{}, err
 	}
 	return l.decide(l.instant(t), key, &call{tokens: cost})

@@ -2,7 +2,6 @@ package mutex
 
 import (
 	"context"
-	"math"
 
 	"github.com/seed-181794aa/ratelimit/internal/sleep"
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -130,19 +129,3 @@ func (s *tokenSum) add(l *limit, units int64) {
 }
 
 func (s *tokenSum) sum() float64 { return float64(s.whole) + float64(s.millionths)/millionths }
-
-// checkCost returns tb.ErrInvalidCost unless cost is positive and finite, and checkActual unless
-// actual is so or 0.
-func checkCost(cost float64) error {
-	if cost == 0 {
-		return tb.ErrInvalidCost
-	}
-	return checkActual(cost)
-}
-
-func checkActual(actual float64) error {
-	if math.IsNaN(actual) || math.IsInf(actual, 0) || actual < 0 {
-		return tb.ErrInvalidCost
-	}
-	return nil
-}

@@ -3,10 +3,10 @@ package redis
 import (
 	"context"
 	"errors"
-	"math"
 	"sync/atomic"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/internal/check"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -26,7 +26,7 @@ type Charge struct {
 	layout  *layout
 	key     string
 	name    string // of the key in Redis
-	err     error  // why the charge is inert, or nil: see tb.Charge
+	checks  check.Charge
 	tokens  float64
 	item    item
 	last    result // of Take; a later Peek or Level brings after and Failure up to date
@@ -48,21 +48,20 @@ func (l *Limiter) Charge(key string, cost float64) (tb.StoreCharge, error) {
 func (l *Limiter) charge(key string, cost float64) (*Charge, error) {
 	m := l.layout.Load()
 	c := &Charge{limiter: l, layout: m, key: key, name: l.name(key), tokens: cost}
-	if c.err = checkCost(cost); c.err == nil {
+	if c.checks.Err = check.Cost(cost); c.checks.Err == nil {
 		c.item.units = m.unitsOf(cost)
 	}
-	return c, c.err
+	return c, c.checks.Err
 }
 
 // MayWait lets the charge put the bucket into debt, as Wait does, if the tokens can be used within
 // the given time from Take, of which whole microseconds count. With a negative time it is inert
 // from then on, and also if it keeps tokens or holds the bucket.
 func (c *Charge) MayWait(within time.Duration) {
+	if !c.checks.MayWait(within, c.item.kind == kindKeep) {
+		return
+	}
 	switch {
-	case within < 0:
-		c.fail(&tb.ConfigError{Field: "within", Value: within, Range: "0 or more"})
-	case within > 0 && c.item.kind == kindKeep:
-		c.fail(&tb.ConfigError{Field: "within", Value: within, Range: "0 after Keep or HoldOnRefusal"})
 	case within > 0:
 		c.item = reservation(c.item.units, deepest, within)
 	case c.item.kind == kindReserve:
@@ -74,11 +73,9 @@ func (c *Charge) MayWait(within time.Duration) {
 // lease pays such a charge. It is inert from then on if the number is negative, NaN or infinite, or
 // if the charge may wait.
 func (c *Charge) Keep(tokens float64) {
-	if !(tokens >= 0) || math.IsInf(tokens, 1) { // NaN is not at least 0
-		c.fail(tb.ErrInvalidCost)
-		return
+	if c.checks.Keep(tokens, c.item.kind == kindReserve) {
+		c.guard(c.layout.unitsOf(tokens), c.item.hold)
 	}
-	c.guard("keep", tokens, c.layout.unitsOf(tokens), c.item.hold)
 }
 
 // HoldOnRefusal lets a refused Take hold the bucket for a time, in whole microseconds, by the same
@@ -87,30 +84,22 @@ func (c *Charge) Keep(tokens float64) {
 // No lease pays such a charge. It is inert from then on if the time is negative, or if the charge
 // may wait.
 func (c *Charge) HoldOnRefusal(d time.Duration) {
-	if d < 0 {
-		c.fail(&tb.ConfigError{Field: "hold", Value: d, Range: "0 or more"})
+	if 0 < d && d < time.Microsecond {
+		d = 0
+	}
+	if c.checks.HoldOnRefusal(d, c.item.kind == kindReserve) {
+		c.guard(c.item.keep, uint64(d.Microseconds()))
+	}
+}
+
+// guard sets what is left, and how long a refusal holds: both are 0 if the charge may wait.
+func (c *Charge) guard(keep, hold uint64) {
+	if c.item.kind == kindReserve {
 		return
 	}
-	c.guard("hold", d, c.item.keep, uint64(d.Microseconds()))
-}
-
-// guard sets what is left, and how long a refusal holds. value is the argument of the call.
-func (c *Charge) guard(field string, value any, keep, hold uint64) {
-	switch {
-	case c.item.kind != kindReserve:
-		c.item = item{units: c.item.units, keep: keep, hold: hold}
-		if keep > 0 || hold > 0 {
-			c.item.kind = kindKeep
-		}
-	case keep > 0 || hold > 0:
-		c.fail(&tb.ConfigError{Field: field, Value: value, Range: "0 after MayWait"})
-	}
-}
-
-// fail makes the charge inert, unless it is.
-func (c *Charge) fail(err error) {
-	if c.err == nil {
-		c.err = err
+	c.item = item{units: c.item.units, keep: keep, hold: hold}
+	if keep > 0 || hold > 0 {
+		c.item.kind = kindKeep
 	}
 }
 
@@ -132,8 +121,8 @@ func (c *Charge) Delay() time.Duration {
 // Peek implements tb.Charge. If the bucket lacks the cost, it is converted as by Take. A decision
 // of the failure policy is not counted.
 func (c *Charge) Peek(time.Time) (tb.Decision, error) {
-	if c.err != nil {
-		return tb.Decision{}, c.err
+	if c.checks.Err != nil {
+		return tb.Decision{}, c.checks.Err
 	}
 	ctx := context.Background()
 	now, err := c.limiter.look(ctx, c.layout, c.key, c.item)
@@ -170,8 +159,8 @@ func (c *Charge) Cancel() {
 
 // Settle replaces the cost of the last Take by the actual cost, as Settle of a reservation does.
 func (c *Charge) Settle(actual float64) error {
-	if !(actual >= 0) || math.IsInf(actual, 1) { // NaN is not at least 0
-		return tb.ErrInvalidCost
+	if err := check.Actual(actual); err != nil {
+		return err
 	}
 	if !c.taken.CompareAndSwap(true, false) {
 		return nil
@@ -207,9 +196,9 @@ func (c *Charge) Level(time.Time) (tb.Level, error) {
 
 func (c *Charge) take(ctx context.Context) (tb.Decision, error) {
 	c.taken.Store(false)
-	if c.err != nil {
+	if c.checks.Err != nil {
 		c.last = result{}
-		return tb.Decision{}, c.err
+		return tb.Decision{}, c.checks.Err
 	}
 	var r result
 	err := c.limiter.decide(ctx, c.layout, c.key, &c.item, &r)

@@ -3,11 +3,9 @@ package redis
 import (
 	"encoding/binary"
 	"errors"
-	"math"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/internal/unit"
-	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // kind is what an item does.
@@ -156,11 +154,3 @@ func (r *reply) bucket(i int) ([]byte, *Error) {
 }
 
 var errNotABucket = errors.New("the value is not a bucket of tb/redis")
-
-// checkCost returns tb.ErrInvalidCost unless cost is positive and finite.
-func checkCost(cost float64) error {
-	if !(cost > 0 && cost <= math.MaxFloat64) { // NaN fails both
-		return tb.ErrInvalidCost
-	}
-	return nil
-}

@@ -8,6 +8,7 @@ import (
 	"github.com/puzpuzpuz/xsync/v3"
 	"github.com/redis/rueidis"
 
+	"github.com/seed-181794aa/ratelimit/internal/check"
 	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
@@ -126,7 +127,7 @@ func (l *Limiter) AllowN(ctx context.Context, key string, cost float64) (tb.Deci
 
 // Decide is AllowN, and also returns what decided. If the failure policy did, it returns why.
 func (l *Limiter) Decide(ctx context.Context, key string, cost float64) (Outcome, error) {
-	if err := checkCost(cost); err != nil {
+	if err := check.Cost(cost); err != nil {
 		return Outcome{}, err
 	}
 	m := l.layout.Load()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/internal/check"
 	"github.com/seed-181794aa/ratelimit/internal/sleep"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -45,7 +46,7 @@ func (l *Limiter) Reserve(ctx context.Context, key string, cost float64) (tb.Res
 // decide, the failure policy does: Wait returns nil at once if it grants, and otherwise the *Error.
 // The server may have taken the tokens then.
 func (l *Limiter) Wait(ctx context.Context, key string, cost float64) error {
-	if err := checkCost(cost); err != nil {
+	if err := check.Cost(cost); err != nil {
 		return err
 	}
 	within, err := sleep.AtMost(ctx)

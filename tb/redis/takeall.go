@@ -39,8 +39,8 @@ func TakeAll(
 			others = append(others, i)
 			continue
 		}
-		if c.err != nil {
-			return decisions, false, c.err
+		if c.checks.Err != nil {
+			return decisions, false, c.checks.Err
 		}
 		k := slices.IndexFunc(groups, func(g *group) bool { return g.admits(c) })
 		if k < 0 {
