@@ -119,9 +119,9 @@ func (c *Charge[K]) Enter(t time.Time) {
 	}
 	now, call := l.instant(t), c.call
 	b, m, s := l.find(now, c.key, call.tier)
-	after := s
+	after := *s
 	if m.charge(&after, now, &call); !call.Allowed {
-		s = after
+		s = &after
 	}
 	l.putRefused(b, s)
 }

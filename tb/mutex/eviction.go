@@ -3,6 +3,7 @@ package mutex
 import (
 	"container/heap"
 	"reflect"
+	"strings"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -52,23 +53,19 @@ func (l *Limiter[K]) evict(now uint64) {
 	was := b.present()
 	m := was.limit
 	now = max(now, b.until) // the time of a hold is no debt
-	tokens, since := m.refilled(&was, now)
+	tokens, since := m.refilled(was, now)
 	l.stats.EvictedInDebt++
-	missing := m.capacity - tokens
-	if t := m.supply(now); t.less(since) {
-		most := m.capacity
-		if was.inDebt { // its time is a slot, and not a reading from the future
-			most = deepestDebt * m.scale
-		}
-		missing += since.minus(t).clamp(most)
+	most := m.capacity
+	if was.inDebt { // its time is a slot, and not a reading from the future
+		most = deepestDebt * m.scale
 	}
-	l.forgiven += m.micros(missing)
+	l.forgiven += m.micros(m.capacity - tokens + since.above(m.supply(now), most))
 }
 
 // put gives b a state, and adds a new bucket to the table.
-func (l *Limiter[K]) put(b *bucket[K], s state) {
+func (l *Limiter[K]) put(b *bucket[K], s *state) {
 	s.noteDebt()
-	b.state = s
+	b.state = *s
 	l.rank(b)
 }
 
@@ -91,4 +88,51 @@ func (l *Limiter[K]) rank(b *bucket[K]) {
 func (l *Limiter[K]) remove(b *bucket[K]) {
 	delete(l.buckets, b.key)
 	heap.Remove(&l.order, b.index)
+}
+
+// copyStrings replaces the strings in a key, also in fields and elements, by copies. The caller
+// may reuse the memory of its strings.
+func copyStrings(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		s := reflect.NewAt(v.Type(), v.Addr().UnsafePointer()).Elem() // v may be unexported
+		s.SetString(strings.Clone(s.String()))
+	case reflect.Struct:
+		for i := range v.NumField() {
+			copyStrings(v.Field(i))
+		}
+	case reflect.Array:
+		for i := range v.Len() {
+			copyStrings(v.Index(i))
+		}
+	}
+}
+
+// order is a heap of buckets by the instant at which they will be full, first inserted first
+// among equals.
+type order[K comparable] []*bucket[K]
+
+func (o order[K]) Len() int { return len(o) }
+
+func (o order[K]) Less(i, j int) bool {
+	return o[i].full < o[j].full || o[i].full == o[j].full && o[i].sequence < o[j].sequence
+}
+
+func (o order[K]) Swap(i, j int) {
+	o[i], o[j] = o[j], o[i]
+	o[i].index, o[j].index = i, j
+}
+
+func (o *order[K]) Push(x any) {
+	b := x.(*bucket[K])
+	b.index = len(*o)
+	*o = append(*o, b)
+}
+
+func (o *order[K]) Pop() any {
+	last := len(*o) - 1
+	b := (*o)[last]
+	(*o)[last] = nil
+	*o = (*o)[:last]
+	return b
 }

@@ -20,14 +20,10 @@ func (l *Limiter[K]) Hold(_ context.Context, key K, until time.Time) error {
 		return tb.ErrInvalidKey
 	}
 	now, t := l.clock()
-	left := until.Sub(t)
-	if left <= 0 {
-		return nil
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b, m, s := l.find(now, key, 0)
-	then := now + min(uint64(left), m.end-now)
+	then := m.after(now, until.Sub(t))
 	if then <= max(now, m.begin) {
 		return nil
 	}
@@ -37,8 +33,9 @@ func (l *Limiter[K]) Hold(_ context.Context, key K, until time.Time) error {
 		}
 	}
 	if s.until < then {
-		s.holdTo(then)
-		l.put(b, s)
+		held := *s
+		held.holdTo(then)
+		l.put(b, &held)
 	}
 	return nil
 }
@@ -66,13 +63,13 @@ func (s *state) noteDebt() {
 		return // so that no change of the limit rounds it
 	}
 	s.debt = 0
-	if end := m.supply(s.until); s.inDebt && end.less(s.time) {
-		s.debt = m.micros(s.time.minus(end).clamp(deepestDebt * m.scale))
+	if s.inDebt {
+		s.debt = m.micros(s.time.above(m.supply(s.until), deepestDebt*m.scale))
 	}
 }
 
 // afterHold returns the state of a held bucket at the end of its hold, under the limit of then.
-func (s *state) afterHold() state {
+func (s *state) afterHold() *state {
 	l := s.limit
 	for l.next != nil && l.next.begin < s.until {
 		l = l.next
@@ -81,7 +78,7 @@ func (s *state) afterHold() state {
 }
 
 // heldIn returns the state of a held bucket at the end of its hold, under l.
-func (s *state) heldIn(l *limit) state {
+func (s *state) heldIn(l *limit) *state {
 	held := l.stateWith(-s.debt, l.supply(s.until))
 	held.moves = s.moves + 1 // each change moves it
 	return held

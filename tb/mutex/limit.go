@@ -72,8 +72,9 @@ func (l *limit) level(b *state, now uint64, keep int64) tb.Level {
 		level.NextToken = l.waitFor(now, since.plus(uint64(next-tokens)))
 	}
 	level.Full = l.waitFor(now, since.plus(uint64(l.capacity-tokens)))
-	if paid := l.supply(max(now, b.until)); b.inDebt && paid.less(since) && keep == 0 {
-		level.Tokens = -float64(since.minus(paid).clamp(mostDebt)) / float64(l.scale)
+	debt := since.above(l.supply(max(now, b.until)), mostDebt)
+	if b.inDebt && debt > 0 && keep == 0 {
+		level.Tokens = -float64(debt) / float64(l.scale)
 	}
 	return level
 }
@@ -87,6 +88,11 @@ func (l *limit) wait(now, then uint64) time.Duration {
 		return tb.Never
 	}
 	return time.Duration(min(then-now, math.MaxInt64))
+}
+
+// after returns the instant that comes d after now, or the last one of the clock.
+func (l *limit) after(now uint64, d time.Duration) uint64 {
+	return now + min(uint64(max(0, d)), l.end-now)
 }
 
 // supply returns the units that have been supplied by instant t.
@@ -154,9 +160,12 @@ func (x wide) minus(y wide) wide {
 	return wide{x.hi - y.hi - borrow, lo}
 }
 
-// clamp returns x, but at most limit.
-func (x wide) clamp(limit int64) int64 {
-	if x.hi > 0 {
+// above returns x less y, but at least 0 and at most a limit.
+func (x wide) above(y wide, limit int64) int64 {
+	if x.less(y) {
+		return 0
+	}
+	if x = x.minus(y); x.hi > 0 {
 		return limit
 	}
 	return int64(min(x.lo, uint64(limit)))

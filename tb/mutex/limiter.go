@@ -78,9 +78,7 @@ func New[K comparable](limit tb.Limit, opts ...tb.Option) (*Limiter[K], error) {
 }
 
 // NewTiered returns a limiter whose keys have different limits. ChargeIn names the tier of a key.
-func NewTiered[K comparable](
-	limits []tb.Limit, opts ...tb.Option,
-) (*Limiter[K], error) {
+func NewTiered[K comparable](limits []tb.Limit, opts ...tb.Option) (*Limiter[K], error) {
 	if len(limits) < 1 || len(limits) > 1<<16 {
 		return nil, &tb.ConfigError{Field: "limits", Value: len(limits), Range: "1 to 65536"}
 	}
@@ -149,8 +147,8 @@ func (l *Limiter[K]) Reset(key K) {
 	now := l.read()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if b, ok := l.buckets[key]; ok {
-		full := l.limitOf(b, 0).first(now)
+	if b, m, _ := l.find(now, key, 0); b != nil {
+		full := m.first(now)
 		full.moves = b.moves + 1 // Cancel of an earlier grant gives nothing back
 		l.put(b, full)
 	}
@@ -204,13 +202,13 @@ func (l *Limiter[K]) level(now uint64, key K, c *call) (tb.Level, error) {
 			return tb.Level{NextToken: wait, Full: wait}, nil
 		}
 	}
-	return m.level(&s, now, m.unitsOf(c.keep)), nil
+	return m.level(s, now, m.unitsOf(c.keep)), nil
 }
 
 // spend decides a call at now, and fills in the receipt of a grant, unless that is nil. The lock
 // is held.
 func (l *Limiter[K]) spend(now uint64, key K, c *call, r *receipt[K]) error {
-	b, m, s := l.find(now, key, c.tier)
+	b, m, found := l.find(now, key, c.tier)
 	if b == nil {
 		c.Decision, c.delay = tb.Decision{}, 0
 		if isNaN(key) {
@@ -226,37 +224,43 @@ func (l *Limiter[K]) spend(now uint64, key K, c *call, r *receipt[K]) error {
 				return nil
 			}
 		}
-		b = &bucket[K]{key: key, state: s}
+		b = &bucket[K]{key: key, state: *found}
 	}
-	before := s
+	s := *found
 	m.charge(&s, now, c)
-	if c.look {
-		return nil
-	}
-	if !c.Allowed {
-		l.putRefused(b, s)
-		return nil
-	}
-	l.put(b, s)
-	if r != nil {
-		*r = receipt[K]{b, before, b.state}
+	switch {
+	case c.look:
+	case !c.Allowed:
+		l.putRefused(b, &s)
+	case r != nil:
+		before := *found
+		l.put(b, &s)
+		*r = receipt[K]{b, before, s}
+	default:
+		l.put(b, &s)
 	}
 	return nil
 }
 
 // putRefused gives b the state that a refusal leaves, if the key changes its tier, or the refusal
 // holds the bucket.
-func (l *Limiter[K]) putRefused(b *bucket[K], s state) {
+func (l *Limiter[K]) putRefused(b *bucket[K], s *state) {
 	if s.limit.tier != b.limit.tier || s.until > b.until {
 		l.put(b, s)
 	}
 }
 
-// find returns the bucket of a key, or nil, the limit of the tier that a call names, and what a
-// call at now finds: the state of the bucket under that limit, or a full bucket.
-func (l *Limiter[K]) find(now uint64, key K, asked int) (*bucket[K], *limit, state) {
+// find returns the bucket of a key, or nil, the limit of its tier, and what a call at now finds: the
+// state of the bucket under that limit, or a full bucket. The tier is asked-1, or if asked is 0, the
+// bucket's own or 0. The caller does not change the state, which may be the bucket's own.
+func (l *Limiter[K]) find(now uint64, key K, asked int) (*bucket[K], *limit, *state) {
 	b := l.buckets[key]
-	m := l.limitOf(b, asked)
+	m := l.tiers[0]
+	if asked > 0 {
+		m = l.tiers[asked-1]
+	} else if b != nil {
+		m = l.tiers[b.limit.tier]
+	}
 	if b == nil {
 		return nil, m, m.first(max(now, l.earliest))
 	}

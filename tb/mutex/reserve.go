@@ -80,9 +80,7 @@ func (l *Limiter[K]) giveBack(r receipt[K], tokens float64) {
 		return
 	default:
 		units := m.unitsOf(tokens)
-		if r.after.time.less(b.time) {
-			units -= b.time.minus(r.after.time).clamp(units)
-		}
+		units -= b.time.above(r.after.time, units)
 		b.tokens = min(m.capacity, b.tokens+units)
 	}
 	l.rank(b)
@@ -97,21 +95,22 @@ func (l *Limiter[K]) settle(key K, asked int, estimate, actual float64) {
 	if l.buckets[key] != nil {
 		asked = 0
 	}
-	b, m, s := l.find(now, key, asked)
+	b, m, found := l.find(now, key, asked)
+	s := *found
 	used := m.roundUp(actual)
 	l.settled.add(m, used)
 	more := used - m.roundUp(estimate) // which may be above a new capacity
 	switch {
 	case more < 0 && b != nil:
 		m.refund(&s, now, -more)
-		l.put(b, s)
+		l.put(b, &s)
 	case more > 0:
 		if b == nil {
 			b = l.add(now, key)
 		}
 		if b != nil {
 			more -= m.chargeMost(&s, now, more)
-			l.put(b, s)
+			l.put(b, &s)
 		}
 		l.unpaid.add(m, more)
 	}

@@ -35,7 +35,7 @@ func (l *Limiter[K]) stored(key K) (stored tb.State, ok bool) {
 	if b == nil {
 		return stored, false
 	}
-	tokens := max(m.level(&s, now, 0).Tokens, -deepestDebt)
+	tokens := max(m.level(s, now, 0).Tokens, -deepestDebt)
 	stored = tb.State{Tokens: tokens, Tier: m.tier, At: t.Round(0)}
 	if s.until > 0 {
 		stored.Held = stored.At.Add(time.Duration(min(s.until-now, math.MaxInt64)))
@@ -69,8 +69,8 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 	distinct := make(map[K]bool)
 	for _, b := range all {
 		m := l.tiers[b.Tier]
-		if s := l.restored(m, b.State, now, t.Round(0)); m.missing(&s, now) > 0 {
-			notFull = append(notFull, bucket[K]{key: b.key, state: s})
+		if s := l.restored(m, b.State, now, t.Round(0)); m.missing(s, now) > 0 {
+			notFull = append(notFull, bucket[K]{key: b.key, state: *s})
 			distinct[b.key] = true
 		}
 	}
@@ -81,14 +81,14 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 		}
 	}
 	for _, b := range notFull {
-		l.restore(now, b.key, b.state)
+		l.restore(now, b.key, &b.state)
 	}
 	return nil
 }
 
 // restore gives key's bucket a state, unless it has fewer tokens. Of two holds the later one
 // remains. The lock is held.
-func (l *Limiter[K]) restore(now uint64, key K, s state) {
+func (l *Limiter[K]) restore(now uint64, key K, s *state) {
 	m := s.limit
 	b, ok := l.buckets[key]
 	if !ok {
@@ -97,17 +97,17 @@ func (l *Limiter[K]) restore(now uint64, key K, s state) {
 			return
 		}
 	} else {
-		has := b.in(m, now)
-		next, after := has, has
-		if s.until > has.until {
+		next := *b.in(m, now)
+		after, later := &next, s.until > next.until
+		if later {
 			next.holdTo(s.until)
 			after = next.heldIn(m)
 		}
 		switch {
-		case m.missing(&s, now) > m.missing(&after, now):
+		case m.missing(s, now) > m.missing(after, now):
 			s.until = next.until
-		case next.until > has.until:
-			s = next
+		case later:
+			s = &next
 		default:
 			return
 		}
@@ -118,13 +118,12 @@ func (l *Limiter[K]) restore(now uint64, key K, s state) {
 
 // restored returns the state under m of a bucket that had the state s. It has been refilled at the
 // present rate since.
-func (l *Limiter[K]) restored(m *limit, s tb.State, now uint64, wall time.Time) state {
+func (l *Limiter[K]) restored(m *limit, s tb.State, now uint64, wall time.Time) *state {
 	units := int64(math.Round(s.Tokens * float64(m.scale)))
 	at := min(l.instant(s.At), now)
 	if !s.Held.IsZero() {
 		left := min(s.Held.Sub(s.At), s.Held.Sub(wall)) // no longer if the wall clock was set back
-		until := now + min(uint64(max(0, left)), m.end-now)
-		if until > max(now, m.begin) {
+		if until := m.after(now, left); until > max(now, m.begin) {
 			b := m.stateOf(units, m.supply(until))
 			b.until = until
 			b.noteDebt()
@@ -132,15 +131,11 @@ func (l *Limiter[K]) restored(m *limit, s tb.State, now uint64, wall time.Time) 
 		}
 		at = min(l.instant(s.Held), now)
 	}
-	units += m.supplied(m.begin - min(m.begin, at)).clamp(mostDebt)
+	units += m.supplied(m.begin-min(m.begin, at)).above(wide{}, mostDebt)
 	return m.stateOf(units, m.supply(max(at, m.begin)))
 }
 
 // missing returns the units that a bucket lacks at now to be full.
-func (l *limit) missing(b *state, now uint64) uint64 {
-	full, t := b.time.plus(uint64(l.capacity-b.tokens)), l.supply(now)
-	if full.less(t) {
-		return 0
-	}
-	return full.minus(t).lo
+func (l *limit) missing(b *state, now uint64) int64 {
+	return b.time.plus(uint64(l.capacity-b.tokens)).above(l.supply(now), math.MaxInt64)
 }

@@ -37,18 +37,17 @@ type state struct {
 }
 
 // first returns a full bucket that starts at now.
-func (l *limit) first(now uint64) state {
-	return state{tokens: l.capacity, time: l.supply(now), limit: l}
+func (l *limit) first(now uint64) *state {
+	return &state{tokens: l.capacity, time: l.supply(now), limit: l}
 }
 
 // refilled returns the tokens of b, and the time since which it has them: now, or b's own time if
 // that is later.
 func (l *limit) refilled(b *state, now uint64) (tokens int64, since wide) {
-	t := l.supply(now)
-	if !b.time.less(t) {
-		return b.tokens, b.time
+	if t := l.supply(now); b.time.less(t) {
+		return min(l.capacity, b.tokens+t.above(b.time, l.capacity)), t
 	}
-	return min(l.capacity, b.tokens+t.minus(b.time).clamp(l.capacity)), t
+	return b.tokens, b.time
 }
 
 // call is what a call asks of a bucket, and what it gets.
@@ -80,9 +79,9 @@ func (l *limit) charge(b *state, now uint64, c *call) {
 		return
 	}
 	if c.hold > 0 && cost+keep <= l.capacity && b.until == 0 {
-		if until := now + min(uint64(c.hold), l.end-now); until > max(now, l.begin) {
+		if until := l.after(now, c.hold); until > max(now, l.begin) {
 			b.holdTo(until)
-			*b = b.in(l, now)
+			*b = *b.in(l, now)
 			tokens, since = b.tokens, b.time
 		}
 	}
@@ -115,11 +114,7 @@ func (l *limit) charge(b *state, now uint64, c *call) {
 func (l *limit) chargeMost(b *state, now uint64, units int64) int64 {
 	tokens, since := l.refilled(b, now)
 	full := since.plus(uint64(l.capacity - tokens))
-	most := l.supply(max(now, b.until)).plus(uint64(2 * l.capacity))
-	if most.less(full) {
-		most = full
-	}
-	units = most.minus(full).clamp(units)
+	units = l.supply(max(now, b.until)).plus(uint64(2*l.capacity)).above(full, units)
 	b.tokens, b.time, b.inDebt = tokens, since, b.inDebt && l.supply(now).less(since)
 	if units <= tokens {
 		b.tokens -= units
@@ -135,23 +130,19 @@ func (l *limit) chargeMost(b *state, now uint64, units int64) int64 {
 
 // refund gives b units back at now. They first pay its debt.
 func (l *limit) refund(b *state, now uint64, units int64) {
-	if !b.inDebt {
-		b.tokens = min(l.capacity, b.tokens+units)
-		return
+	if b.inDebt {
+		debt := b.time.above(l.supply(now), math.MaxInt64)
+		paid := min(units, debt)
+		b.time = b.time.minus(wide{lo: uint64(paid)})
+		b.inDebt = paid < debt
+		units -= paid
 	}
-	var debt int64
-	if t := l.supply(now); t.less(b.time) {
-		debt = b.time.minus(t).clamp(math.MaxInt64)
-	}
-	b.time = b.time.minus(wide{lo: uint64(min(units, debt))})
-	if units >= debt {
-		b.tokens, b.inDebt = min(l.capacity, units-debt), false
-	}
+	b.tokens = min(l.capacity, b.tokens+units)
 }
 
 // inherit returns the state of a bucket if l takes the place of its limit at instant t. The bucket
 // keeps its tokens and its debt.
-func (l *limit) inherit(b *state, t uint64) state {
+func (l *limit) inherit(b *state, t uint64) *state {
 	tokens, since := b.limit.tokensAt(b, max(t, b.limit.begin))
 	s := l.stateWith(tokens, l.supply(max(since, l.begin)))
 	s.moves = b.moves + 1
@@ -164,10 +155,8 @@ func (l *limit) inherit(b *state, t uint64) state {
 func (l *limit) tokensAt(b *state, t uint64) (tokens int64, since uint64) {
 	now := l.supply(t)
 	if b.inDebt || !now.less(b.time) {
-		var missing int64
-		if full := b.time.plus(uint64(l.capacity - b.tokens)); now.less(full) {
-			missing = full.minus(now).clamp(l.capacity + deepestDebt*l.scale)
-		}
+		full := b.time.plus(uint64(l.capacity - b.tokens))
+		missing := full.above(now, l.capacity+deepestDebt*l.scale)
 		return l.micros(l.capacity) - l.micros(missing), t
 	}
 	// it is ahead of t
@@ -176,7 +165,7 @@ func (l *limit) tokensAt(b *state, t uint64) (tokens int64, since uint64) {
 
 // stateWith returns the state of a bucket that has a number of tokens, in millionths, since a time.
 // A part of a unit is lost.
-func (l *limit) stateWith(tokens int64, since wide) state {
+func (l *limit) stateWith(tokens int64, since wide) *state {
 	perUnit := millionths / l.scale
 	if tokens < 0 {
 		tokens -= perUnit - 1
@@ -185,9 +174,9 @@ func (l *limit) stateWith(tokens int64, since wide) state {
 }
 
 // stateOf returns the state of a bucket that has a number of units since a time, negative in debt.
-func (l *limit) stateOf(units int64, since wide) state {
+func (l *limit) stateOf(units int64, since wide) *state {
 	if units < 0 {
-		return state{time: since.plus(uint64(-units)), inDebt: true, limit: l}
+		return &state{time: since.plus(uint64(-units)), inDebt: true, limit: l}
 	}
-	return state{tokens: min(l.capacity, units), time: since, limit: l}
+	return &state{tokens: min(l.capacity, units), time: since, limit: l}
 }

@@ -2,56 +2,39 @@ package mutex
 
 import (
 	"fmt"
-	"math/big"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// limitOf returns the limit of a key: of the tier that a call names, which is asked-1, or of the
-// tier of the key's bucket, or of tier 0 if that is nil.
-func (l *Limiter[K]) limitOf(b *bucket[K], asked int) *limit {
-	switch {
-	case asked > 0:
-		return l.tiers[asked-1]
-	case b != nil:
-		return l.tiers[b.limit.tier]
-	}
-	return l.tiers[0]
-}
-
 // in returns the state of a bucket at now under m, which is the present limit of its tier, or of a
 // tier that it enters.
-func (s *state) in(m *limit, now uint64) state {
-	switch {
-	case s.until > max(now, m.begin):
+func (s *state) in(m *limit, now uint64) *state {
+	if s.until > max(now, m.begin) {
 		held := s.heldIn(m)
 		held.hold = s.hold
 		return held
-	case s.until == 0 && s.limit == m:
-		return *s
 	}
 	own := s.present()
 	if own.limit != m { // the bucket gets what its own tier has supplied by now
-		return m.inherit(&own, max(now, s.until))
+		return m.inherit(own, max(now, s.until))
 	}
 	return own
 }
 
 // present returns the state under the present limit of the bucket's tier.
-func (s *state) present() state {
+func (s *state) present() *state {
 	if s.until > 0 {
-		after := s.afterHold()
-		s = &after
+		s = s.afterHold()
 	}
 	l := s.limit
 	if l.next == nil {
-		return *s
+		return s
 	}
 	tokens, since := l.tokensAt(s, l.next.begin)
 	for l = l.next; l.next != nil; l = l.next {
 		tokens = min(tokens, l.micros(l.capacity))
 		if end := l.next.begin; since <= end {
-			gain := l.supply(end).minus(l.supplyFrom(since)).clamp(2 * deepestDebt * l.scale)
+			gain := l.supply(end).above(l.supplyFrom(since), 2*deepestDebt*l.scale)
 			tokens = min(tokens+l.micros(gain), l.micros(l.capacity))
 			since = end
 		}
@@ -119,15 +102,8 @@ func (l *limit) change(limit tb.Limit, now uint64) *limit {
 // carried returns the nanoseconds in which next supplies the fraction of a unit that l has
 // supplied at now beyond whole units.
 func (l *limit) carried(next *limit, now uint64) uint64 {
-	product := func(factors ...uint64) *big.Int {
-		p := big.NewInt(1)
-		for _, f := range factors {
-			p.Mul(p, new(big.Int).SetUint64(f))
-		}
-		return p
-	}
-	parts := product(now-min(now, l.from), l.tokens, uint64(l.scale))
-	parts.Mod(parts, product(l.per)) // of which a unit has per
-	parts.Mul(parts, product(next.per))
-	return parts.Quo(parts, product(l.per, uint64(l.scale), next.tokens)).Uint64()
+	_, rest := product(now-min(now, l.from), l.tokens).over(l.per)
+	_, rest = product(rest, uint64(l.scale)).over(l.per) // of which a unit has per
+	ns, _ := product(rest, next.per).over(l.per)
+	return ns / uint64(l.scale) / next.tokens
 }
