@@ -1,15 +1,12 @@
 package linearizable
 
 import (
-	"context"
 	"fmt"
-	"sync"
-	"testing"
-	"time"
+	"slices"
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/seed-181794aa/ratelimit/proof/span"
+	"github.com/seed-181794aa/ratelimit/internal/mutexstate"
 	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
@@ -19,37 +16,101 @@ import (
 // that had returned when it was made. For one exception see oracle.mayDiffer. Len and Stats
 // are not compared.
 
-type verb int
+// step is a call of the oracle, which has one of several outcomes.
+type step struct {
+	*request
+	lost bool // a Cancel gives nothing back, because the bucket has moved
+	back int  // the call is decided by the limit before the latest ones, so many of them
+}
 
-const (
-	allowAt verb = iota
-	allowCost
-	peek
-	reset
-	reserve
-	cancel
-	settle
-	setLimit
-)
+// oracle is a state of the oracle: the steps that led to it, without calls that change nothing.
+// States form a tree, and each state caches its replies and the states that follow it. Only one
+// check may use it at a time.
+type oracle struct {
+	scenario *scenario
+	parent   *oracle
+	last     step
+	limits   int // the number of SetLimits
+	known    map[step]outcome
+}
 
-// request is a call and the reading of the clock that it brings.
-type request struct {
-	verb verb
-	at   time.Duration // since span.Origin
-	key  string
-	n    int
-	cost float64
+// outcome is the reply to a step, and the state after it.
+type outcome struct {
+	reply
+	next *oracle
+}
 
-	of    *request // of cancel and settle: the call that made the reservation
-	limit tb.Limit // of setLimit
+// steps returns the outcomes that r may have. A call that was under way during a SetLimit may be
+// decided by the limit before it.
+func (o *oracle) steps(r *request) []step {
+	all := []step{{request: r}}
+	switch {
+	case r.verb == cancel && o.scenario.moves():
+		all = append(all, step{request: r, lost: true})
+	case r.verb != cancel && r.verb != setLimit && r.changing:
+		for n := range o.limits {
+			all = append(all, step{request: r, back: n + 1})
+		}
+	}
+	return all
+}
 
-	yield bool // the goroutine yields after it has recorded the call and before it makes it
+// then returns the oracle's reply to s, and its state after s.
+func (o *oracle) then(s step) (reply, *oracle) {
+	known, ok := o.known[s]
+	if !ok {
+		known.reply, known.next = o.replay().do(s), o
+		// After a SetLimit, a refused call, too, may move its bucket to the new limit.
+		refused := s.verb <= reserve && !known.Allowed
+		if s.verb != peek && !refused || o.limits > 0 {
+			known.next = &oracle{o.scenario, o, s, o.limits, map[step]outcome{}}
+		}
+		if s.verb == setLimit {
+			known.next.limits++
+		}
+		o.known[s] = known
+	}
+	return known.reply, known.next
+}
 
-	overlapped bool // another call was under way at the same time
-	inserting  bool // another call that was under way at the same time may have inserted the key
-	evicting   bool // another call that was under way at the same time may have evicted the key
-	changing   bool // another call that was under way at the same time was a SetLimit
-	absent     *request
+// past is tb/mutex in a state of the oracle, with the limits that it has had.
+type past struct {
+	*session
+	mutex  *mutex.TokenBucket
+	limits []any
+}
+
+// replay makes the calls that led to o.
+func (o *oracle) replay() *past {
+	if o.parent != nil {
+		p := o.parent.replay()
+		p.do(o.last)
+		return p
+	}
+	p := &past{}
+	p.session = newSession(o.scenario, func(opts ...tb.Option) (l limiter, err error) {
+		p.mutex, err = mutex.New[string](o.scenario.limit, opts...)
+		return p.mutex, err
+	})
+	return p
+}
+
+func (p *past) do(s step) reply {
+	switch {
+	case s.lost:
+		return reply{}
+	case s.verb == setLimit:
+		p.limits = append(p.limits, mutexstate.Limits(p.mutex))
+	case s.back > 0:
+		defer mutexstate.Use(p.mutex, p.limits[len(p.limits)-s.back], s.key)()
+	}
+	return p.session.do(s.request)
+}
+
+// sameAs reports whether all buckets of two states are the same.
+func (o *oracle) sameAs(other *oracle) bool {
+	return o == other || fmt.Sprint(mutexstate.States(o.replay().mutex)) ==
+		fmt.Sprint(mutexstate.States(other.replay().mutex))
 }
 
 // mayDiffer reports whether a may be the reply to r although the oracle returns want. There are
@@ -61,13 +122,14 @@ type request struct {
 //   - A Peek of a new key in a full table sees the table as the last insert saw it. It may be
 //     refused for less time, or not at all.
 func (o *oracle) mayDiffer(r *request, want, a reply) bool {
-	impossible := r.verb == allowAt && r.n > o.setup.limit.Capacity
+	capacity := o.scenario.limit.Capacity
+	impossible := r.verb == allowAt && r.cost > float64(capacity)
 	if !r.overlapped || a.err != nil || r.verb != peek && !impossible {
 		return false
 	}
-	full := tb.Decision{RetryAfter: tb.Never, Remaining: o.setup.limit.Capacity}
+	full := tb.Decision{RetryAfter: tb.Never, Remaining: capacity}
 	if !impossible {
-		full = tb.Decision{Allowed: true, Remaining: o.setup.limit.Capacity - 1}
+		full = tb.Decision{Allowed: true, Remaining: capacity - 1}
 	}
 	noRoom := r.verb == peek && !want.Allowed && o.isAbsent(r)
 	switch {
@@ -80,193 +142,53 @@ func (o *oracle) mayDiffer(r *request, want, a reply) bool {
 		return false
 	}
 	if r.absent == nil {
-		r.absent = &request{verb: r.verb, at: r.at, key: "absent", n: r.n, overlapped: true}
+		r.absent = &request{verb: r.verb, at: r.at, key: "absent", cost: r.cost, overlapped: true}
 	}
-	want, _ = o.then(r.absent)
+	want, _ = o.then(step{request: r.absent})
 	return a == want || o.mayDiffer(r.absent, want, a)
 }
 
 // isAbsent reports whether the key of r, which the oracle refuses, is not in the table. A key in
 // the table would lack tokens.
 func (o *oracle) isAbsent(r *request) bool {
-	a, _ := o.then(r.impossible(&o.setup.limit))
-	return a.Remaining == o.setup.limit.Capacity
+	capacity := o.scenario.limit.Capacity
+	a, _ := o.then(step{request: allow(r.at, r.key, capacity+1)})
+	return a.Remaining == capacity
 }
 
-// impossible returns a call on the key of r that is refused forever.
-func (r *request) impossible(limit *tb.Limit) *request {
-	return &request{verb: allowAt, at: r.at, key: r.key, n: limit.Capacity + 1}
-}
-
-func (r *request) String() string {
-	return fmt.Sprintf("%s %q n=%d cost=%v at %v",
-		[...]string{
-			"AllowAt", "AllowN", "Peek", "Reset", "Reserve", "Cancel", "Settle", "SetLimit",
-		}[r.verb], r.key, r.n, r.cost, r.at)
-}
-
-// reply is the result of a call as its caller sees it.
-type reply struct {
-	tb.Decision
-	delay time.Duration // of a reservation
-	err   error
-}
-
-// limiter has the methods that requests call.
-type limiter interface {
-	AllowAt(t time.Time, key string, cost float64) (tb.Decision, error)
-	AllowN(ctx context.Context, key string, cost float64) (tb.Decision, error)
-	Peek(ctx context.Context, key string) (tb.Decision, error)
-	Reset(key string)
-}
-
-// sharedClock is a clock for many callers at once, each with its own reading. A caller sets its
-// reading and holds the lock until the limiter reads the clock, which the limiter does once in
-// each call with a valid cost. The rest of the call is not under the lock.
-type sharedClock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *sharedClock) set(now time.Time) {
-	c.mu.Lock()
-	c.now = now
-}
-
-func (c *sharedClock) read() time.Time {
-	defer c.mu.Unlock()
-	return c.now
-}
-
-// on makes the call r on l, whose clock is c.
-func (r *request) on(l limiter, c *sharedClock) (a reply) {
-	ctx := context.Background()
-	at := span.Origin.Add(r.at)
-	switch r.verb {
-	case allowAt:
-		a.Decision, a.err = l.AllowAt(at, r.key, float64(r.n))
-	case allowCost:
-		if r.cost > 0 {
-			c.set(at)
-		}
-		a.Decision, a.err = l.AllowN(ctx, r.key, r.cost)
-	case peek:
-		c.set(at)
-		a.Decision, a.err = l.Peek(ctx, r.key)
-	case reset:
-		c.set(at)
-		l.Reset(r.key)
-	default:
-		return r.onSession(l.(*session), c)
-	}
-	return a
-}
-
-// setup is a limiter's configuration.
-type setup struct {
-	limit    tb.Limit
-	maxKeys  int
-	overflow tb.Overflow
-}
-
-func (s *setup) options(c *sharedClock) []tb.Option {
-	return []tb.Option{
-		tb.WithClock(c.read), tb.WithMaxKeys(s.maxKeys), tb.WithOverflow(s.overflow),
-	}
-}
-
-// oracle is a state of the oracle: the sequence of calls that led to it. Only granted calls and
-// resets change the state, so the sequence has no other calls. States form a tree, and each
-// state caches its replies and the states that follow it. Only one check may use it at a time.
-type oracle struct {
-	setup   *setup
-	parent  *oracle
-	last    *request
-	replies map[*request]reply
-	next    map[*request]*oracle
-}
-
-func newOracle(s *setup, parent *oracle, last *request) *oracle {
-	return &oracle{s, parent, last, map[*request]reply{}, map[*request]*oracle{}}
-}
-
-// then returns the oracle's reply to r, and its state after r.
-func (o *oracle) then(r *request) (reply, *oracle) {
-	a, ok := o.replies[r]
-	if !ok {
-		c := new(sharedClock)
-		a = r.on(o.limiter(c), c)
-		o.replies[r] = a
-	}
-	if r.verb == peek || r.verb != reset && !a.Allowed {
-		return a, o
-	}
-	next, ok := o.next[r]
-	if !ok {
-		next = newOracle(o.setup, o, r)
-		o.next[r] = next
-	}
-	return a, next
-}
-
-// limiter returns a limiter in the state o, whose clock is c.
-func (o *oracle) limiter(c *sharedClock) *mutex.TokenBucket {
-	if o.parent == nil {
-		l, err := mutex.New[string](o.setup.limit, o.setup.options(c)...)
-		if err != nil {
-			panic(err)
-		}
-		span.Start(l)
-		return l
-	}
-	l := o.parent.limiter(c)
-	o.last.on(l, c)
-	return l
-}
-
-// oracleModel returns the oracle as a model for porcupine.
-func oracleModel(s *setup) porcupine.Model {
-	return porcupine.Model{
-		Init: func() any { return newOracle(s, nil, nil) },
-		Step: func(state, in, out any) (bool, any) {
-			r, a := in.(*request), out.(reply)
-			o := state.(*oracle)
-			want, next := o.then(r)
-			return want == a || o.mayDiffer(r, want, a), next
-		},
-		DescribeOperation: func(in, out any) string {
-			a := out.(reply)
-			return fmt.Sprintf("%v: %+v %v %v", in, a.Decision, a.delay, a.err)
+// model returns the oracle as a model for porcupine.
+func (s *scenario) model() porcupine.Model {
+	nondeterministic := porcupine.NondeterministicModel{
+		Init: func() []any { return []any{&oracle{scenario: s, known: map[step]outcome{}}} },
+		Step: func(state, in, out any) (next []any) {
+			o, a := state.(*oracle), out.(reply)
+			for _, s := range o.steps(in.(*request)) {
+				want, after := o.then(s)
+				same := func(other any) bool { return after.sameAs(other.(*oracle)) }
+				if (want == a || o.mayDiffer(s.request, want, a)) && !slices.ContainsFunc(next, same) {
+					next = append(next, after)
+				}
+			}
+			return next
 		},
 	}
+	return nondeterministic.ToModel()
 }
 
 // linearizable reports whether a history is linearizable.
-func linearizable(s *setup, history []porcupine.Operation) bool {
-	return porcupine.CheckOperations(oracleModel(s), history)
+func (s *scenario) linearizable(history []porcupine.Operation) bool {
+	return porcupine.CheckOperations(s.model(), history)
 }
 
 // inOrderOfCall reports whether the order in which the calls were made explains the history, so
 // that the history says nothing about concurrency.
-func inOrderOfCall(s *setup, history []porcupine.Operation) bool {
-	m := oracleModel(s)
-	state := m.Init()
+func (s *scenario) inOrderOfCall(history []porcupine.Operation) bool {
+	m := s.model()
+	ok, state := true, m.Init()
 	for _, o := range byCall(history) {
-		ok, next := m.Step(state, o.Input, o.Output)
-		if !ok {
-			return false
+		if ok, state = m.Step(state, o.Input, o.Output); !ok {
+			break
 		}
-		state = next
 	}
-	return true
-}
-
-// logHistory logs the calls of a history and their replies, in the order of the calls.
-func logHistory(t *testing.T, s *setup, history []porcupine.Operation) {
-	t.Helper()
-	t.Logf("limit %+v, %d keys, %v", s.limit, s.maxKeys, s.overflow)
-	for _, o := range byCall(history) {
-		t.Logf("%3d to %3d, goroutine %d: %s", o.Call, o.Return, o.ClientId,
-			oracleModel(s).DescribeOperation(o.Input, o.Output))
-	}
+	return ok
 }

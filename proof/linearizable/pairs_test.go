@@ -18,18 +18,16 @@ func TestPairsAreLinearizable(t *testing.T) {
 	if testing.Short() {
 		rounds /= 10
 	}
-	s := setup{tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second}, 1 << 20, tb.ForgiveLeast}
-	l, err := cas.New[string](s.limit, s.options(new(sharedClock))...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	span.Start(l)
+	s := &scenario{limit: tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second}, maxKeys: 1 << 20}
+	l := newSession(s, func(opts ...tb.Option) (limiter, error) {
+		return cas.New[string](s.limit, opts...)
+	})
 	pairs := make([][2]*request, rounds)
 	for i := range pairs {
 		pairs[i] = [2]*request{allow(time.Second, key(i), 3), allow(2*time.Second, key(i), 4)}
 		_, _ = l.AllowAt(span.Origin.Add(time.Second), key(i), 1)
 	}
-	r := newRecorder(l, new(sharedClock), 2)
+	r := newRecorder(l, 2)
 	lockstep.Run(rounds, func(i, round int) { r.call(i, pairs[round][i]) }, func(round int) {
 		r.call(0, allow(2*time.Second, key(round), 11))
 		history := r.history()
@@ -37,13 +35,10 @@ func TestPairsAreLinearizable(t *testing.T) {
 		first.Input, first.Output = allow(time.Second, key(round), 1),
 			reply{Decision: tb.Decision{Allowed: true, Remaining: 9}}
 		first.Call, first.Return = -1, 0
-		if history = append(history, first); !linearizable(&s, history) {
-			logHistory(t, &s, history)
+		if history = append(history, first); !s.linearizable(history) {
+			s.log(t, history)
 			t.Errorf("round %d: not linearizable", round)
 		}
 		clear(r.calls)
 	})
 }
-
-// allow returns a call of AllowAt.
-func allow(t time.Duration, key string, n int) *request { return &request{at: t, key: key, n: n} }

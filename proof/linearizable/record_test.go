@@ -13,27 +13,25 @@ import (
 // recorder makes calls on a limiter and records when each was made and when it returned. Its
 // time is the number of these events. All methods but history may be called concurrently.
 type recorder struct {
-	limiter limiter
-	clock   *sharedClock
+	session *session
 	events  atomic.Int64
 	calls   [][]porcupine.Operation // by goroutine
 }
 
-func newRecorder(l limiter, c *sharedClock, goroutines int) *recorder {
-	return &recorder{limiter: l, clock: c, calls: make([][]porcupine.Operation, goroutines)}
+func newRecorder(s *session, goroutines int) *recorder {
+	return &recorder{session: s, calls: make([][]porcupine.Operation, goroutines)}
 }
 
 // call makes a call and records it for the given goroutine.
-func (r *recorder) call(goroutine int, in *request) reply {
+func (r *recorder) call(goroutine int, in *request) {
 	call := r.events.Add(1)
 	if in.yield {
 		runtime.Gosched()
 	}
-	out := in.on(r.limiter, r.clock)
+	out := r.session.do(in)
 	r.calls[goroutine] = append(r.calls[goroutine], porcupine.Operation{
 		ClientId: goroutine, Input: in, Call: call, Output: out, Return: r.events.Add(1),
 	})
-	return out
 }
 
 // race makes the requests of each goroutine in a goroutine of its own. All goroutines start at
@@ -76,7 +74,7 @@ func (r *recorder) history() []porcupine.Operation {
 func (r *request) overlaps(other *request) {
 	r.overlapped = true
 	r.changing = r.changing || other.verb == setLimit
-	if other.verb <= allowCost {
+	if other.verb <= allowN {
 		r.inserting = r.inserting || other.key == r.key
 		r.evicting = r.evicting || other.key != r.key
 	}
