@@ -3,6 +3,7 @@ package load
 import (
 	"flag"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -11,12 +12,20 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
-var loadCalls = flag.Int("calls", 3_000_000, "how many calls the load tests make")
+var (
+	loadCalls = flag.Int("calls", 3_000_000, "how many calls the load tests make")
+	realTime  = flag.Duration("real", 0, "how long TestRealClock calls a limiter; one round if 0")
+)
+
+// No test leaves a goroutine behind.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
 	callers = 256
@@ -182,13 +191,32 @@ func TestBoundUnderLoad(t *testing.T) {
 	}
 }
 
-// check puts the load on l and checks its grants.
+// TestRealClock has hot keys and a flood of new keys in a small table, by the machine's clock and
+// for as long as -real says. scripts/soak-core runs processes with other settings of the runtime.
+func TestRealClock(t *testing.T) {
+	ld := &load{
+		// A bucket from which nothing is taken is full after three hours. So no bucket is full on a busy
+		// machine, either.
+		limit: perSecond(1<<20, 100), keys: 4, maxKeys: 64, flood: 2, real: true, calls: 50 * callers,
+	}
+	l, err := cas.New[string](ld.limit, tb.WithMaxKeys(ld.maxKeys))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("GOMAXPROCS=%d GOGC=%s", runtime.GOMAXPROCS(0), os.Getenv("GOGC"))
+	ld.check(t, l)
+}
+
+// check puts the load on l, by the real clock again and again, and checks the grants from the first
+// call to the last.
 func (ld *load) check(t *testing.T, l loaded) {
 	r := ld.on(l)
 	all := newJudges(ld.limit, ld.keys)
-	for _, records := range [][]record{r.drain(), r.round(ld.calls), r.takeRest()} {
-		playBack(all, records)
+	playBack(all, r.drain())
+	for rounds := 0; rounds == 0 || ld.real && r.clock() < *realTime; rounds++ {
+		playBack(all, r.round(ld.calls))
 	}
+	playBack(all, r.takeRest())
 	stats := l.Stats()
 	evicted := stats.EvictedInDebt
 	if ld.overflow == tb.RefuseNew {
