@@ -58,6 +58,11 @@ const (
 	keepIn          // Take of a charge of ChargeIn that keeps 4 tokens
 )
 
+var names = [...]string{
+	"take", "take one", "peek", "reset", "take all", "reserve", "cancel", "settle", "set limit",
+	"take in", "check in", "set tier", "hold", "keep in",
+}
+
 // call is a call of a thread. A cancel or settle is a call on the latest reservation that the
 // thread has made on the key, or on one that was made before all threads.
 type call struct {
@@ -68,36 +73,10 @@ type call struct {
 }
 
 func (c call) String() string {
-	switch c.op {
-	case take:
-		return fmt.Sprintf("take %d of %s at %vs", c.n, c.key, c.at)
-	case takeOne:
-		return fmt.Sprintf("take 1 of %s at %vs", c.key, c.at)
-	case peek:
-		return fmt.Sprintf("peek %s at %vs", c.key, c.at)
-	case takeAll:
-		return fmt.Sprintf("take %d of each of %s at %vs", c.n, c.key, c.at)
-	case reserve:
-		return fmt.Sprintf("reserve %d of %s at %vs", c.n, c.key, c.at)
-	case cancel:
-		return fmt.Sprintf("cancel %s at %vs", c.key, c.at)
-	case settle:
-		return fmt.Sprintf("settle %d of %s at %vs", c.n, c.key, c.at)
-	case setLimit:
-		return fmt.Sprintf("set %+v at %vs", limits[c.n], c.at)
-	case setTier:
-		return fmt.Sprintf("set tier %s to %+v at %vs", c.key, limits[c.n], c.at)
-	case takeIn:
-		return fmt.Sprintf("take %d of %s in tier %d at %vs", c.n, c.keys()[0], c.tier(), c.at)
-	case hold:
-		return fmt.Sprintf("hold %s at %vs for %ds", c.key, c.at, c.n)
-	case keepIn:
-		return fmt.Sprintf("take %d of %s in tier %d at %vs, and keep 4",
-			c.n, c.keys()[0], c.tier(), c.at)
-	case checkIn:
-		return fmt.Sprintf("check %d of %s in tier %d at %vs", c.n, c.keys()[0], c.tier(), c.at)
+	if c.setsLimit() {
+		return fmt.Sprintf("%s %s: %+v at %vs", names[c.op], c.key, limits[c.n], c.at)
 	}
-	return "reset " + c.key
+	return fmt.Sprintf("%s %s: %d at %vs", names[c.op], c.key, c.n, c.at)
 }
 
 // tier returns the tier that a call names.

@@ -68,17 +68,30 @@ func (r reference) makeRoom(t time.Time, key string, n int) (d tb.Decision, ok b
 
 // charge is a charge on a bucket of the reference.
 type charge struct {
-	tb.Charge
+	*mutex.Charge[string]
 	key string
 	n   int
+	of  reference
 }
-
-func (c *charge) Delay() time.Duration         { return c.Charge.(waiter).Delay() }
-func (c *charge) MayWait(within time.Duration) { c.Charge.(waiter).MayWait(within) }
 
 func (r reference) Charge(key string, cost float64) (tb.Charge, error) {
 	c, err := r.TokenBucket.Charge(key, cost)
-	return &charge{&c, key, int(cost)}, err
+	return &charge{&c, key, int(cost), r}, err
+}
+
+func (r reference) ChargeIn(tier int, key string, cost float64) (tb.Charge, error) {
+	c, err := r.TokenBucket.ChargeIn(tier, key, cost)
+	return &charge{&c, key, int(cost), r}, err
+}
+
+func (c *charge) Peek(t time.Time) (tb.Decision, error) {
+	defer c.of.useLimit(c.key)()
+	return c.Charge.Peek(t)
+}
+
+func (c *charge) Take(t time.Time) (tb.Decision, error) {
+	defer c.of.useLimit(c.key)()
+	return c.Charge.Take(t)
 }
 
 // TakeAll does what the documentation of tb.TakeAll says. Each check, each grant and each undo
@@ -128,6 +141,60 @@ func (r reference) take(t time.Time, c tb.Charge) (d tb.Decision) {
 	}
 	d, _ = c.Take(t)
 	return d
+}
+
+func (r reference) Reserve(
+	ctx context.Context, key string, cost float64,
+) (tb.Reservation, error) {
+	defer r.useLimit(key)()
+	return r.TokenBucket.Reserve(ctx, key, cost)
+}
+
+// Cancel does nothing if the step has its second outcome.
+func (r reference) Cancel(_ string, v tb.Reservation) {
+	if r.caller == nil || !r.other {
+		v.Cancel()
+	}
+}
+
+func (r reference) Settle(key string, v tb.Reservation, actual float64) error {
+	if r.caller != nil && r.other && r.shared {
+		return nil
+	}
+	defer r.useLimit(key)()
+	return v.Settle(actual)
+}
+
+func (reference) Receipt(tb.Reservation) uint64 { return 0 }
+
+func (r reference) SetLimit(limit tb.Limit) error {
+	*r.earlier = mutexstate.Limits(r.TokenBucket)
+	return r.TokenBucket.SetLimit(limit)
+}
+
+func (r reference) SetTier(tier int, limit tb.Limit) error {
+	*r.earlier = mutexstate.Limits(r.TokenBucket)
+	return r.TokenBucket.SetTier(tier, limit)
+}
+
+func (r reference) Hold(ctx context.Context, key string, until time.Time) error {
+	defer r.useLimit(key)()
+	if r.caller != nil {
+		if _, ok := r.makeRoom(*r.client.now, key, 1); !ok {
+			return tb.ErrTableFull
+		}
+		defer r.unlock()
+	}
+	return r.TokenBucket.Hold(ctx, key, until)
+}
+
+// useLimit makes the limiter use the earlier limit if the step has its second outcome. The function
+// that it returns makes the limiter use the present limit again.
+func (r reference) useLimit(key string) (restore func()) {
+	if r.caller == nil || !r.other || *r.earlier == nil {
+		return func() {}
+	}
+	return mutexstate.Use(r.TokenBucket, *r.earlier, key)
 }
 
 // phase is the phase of a thread between two steps.

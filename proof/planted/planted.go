@@ -20,8 +20,10 @@ package planted
 
 import (
 	"embed"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"regexp"
 	"strings"
 	"testing"
@@ -42,13 +44,15 @@ var named = flag.String("bug", "", "plant only what has a name that this express
 //go:embed bugs
 var texts embed.FS
 
-// Bugs returns the bugs of a list.
-func Bugs(list string) ([]Bug, error) {
-	text, err := texts.ReadFile("bugs/" + list + ".txt")
-	if err != nil {
-		return nil, err
+// Bugs returns the bugs of the lists whose names match a pattern.
+func Bugs(pattern string) (all []Bug, err error) {
+	names, err := fs.Glob(texts, "bugs/"+pattern+".txt")
+	for _, name := range names {
+		text, readErr := texts.ReadFile(name)
+		bugs, parseErr := parse(name, string(text))
+		all, err = append(all, bugs...), errors.Join(err, readErr, parseErr)
 	}
-	return parse(list, string(text))
+	return all, err
 }
 
 func parse(list, text string) (bugs []Bug, err error) {
@@ -64,7 +68,7 @@ func parse(list, text string) (bugs []Bug, err error) {
 			continue
 		}
 		if len(bugs) == 0 {
-			return nil, fmt.Errorf("list %s, line %d: want a bug before %q", list, number, line)
+			return nil, fmt.Errorf("%s, line %d: want a bug before %q", list, number, line)
 		}
 		b := &bugs[len(bugs)-1]
 		file, isFile := strings.CutPrefix(line, "file: ")
@@ -85,7 +89,7 @@ func parse(list, text string) (bugs []Bug, err error) {
 		case line[0] == '+':
 			b.New += line[1:]
 		default:
-			return nil, fmt.Errorf("list %s, bug %q, line %d: want a field, or a line after - or +, not %q",
+			return nil, fmt.Errorf("%s, bug %q, line %d: want a field, or a line after - or +, not %q",
 				list, b.Name, number, line)
 		}
 	}

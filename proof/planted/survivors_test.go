@@ -45,11 +45,7 @@ func sourceOf(t *testing.T, pkg string) string {
 	}
 	var code strings.Builder
 	for _, name := range files {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		code.Write(text)
+		code.WriteString(read(t, name))
 	}
 	return code.String()
 }
