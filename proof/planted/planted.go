@@ -14,8 +14,8 @@
 // The lines after - stand in the file exactly once, and the lines after + take their place. A bug
 // with "run: always" is planted without -all, too. "maps: tiny" and "front: one pair" are for the
 // model checker, which then explores the code with tiny maps, or with a front of one pair.
-// "proofs: load" means that this proof, too, fails on a build with the bug. Lines that begin with
-// # are comments.
+// "test: ./proof/load" means that these tests, too, fail on a build with the bug. Lines that begin
+// with # are comments.
 package planted
 
 import (
@@ -36,7 +36,7 @@ type Bug struct {
 	Always     bool   // planted also if not all bugs are
 	TinyMaps   bool
 	OnePair    bool
-	Proofs     []string // packages beside this one whose tests find it
+	Tests      []string // that find it: each is arguments of go test
 }
 
 var named = flag.String("bug", "", "plant only what has a name that this expression matches")
@@ -72,12 +72,12 @@ func parse(list, text string) (bugs []Bug, err error) {
 		}
 		b := &bugs[len(bugs)-1]
 		file, isFile := strings.CutPrefix(line, "file: ")
-		proofs, isProofs := strings.CutPrefix(line, "proofs: ")
+		test, isTest := strings.CutPrefix(line, "test: ")
 		switch {
 		case isFile:
 			b.File = strings.TrimSpace(file)
-		case isProofs:
-			b.Proofs = strings.Fields(proofs)
+		case isTest:
+			b.Tests = append(b.Tests, strings.TrimSpace(test))
 		case line == "run: always\n":
 			b.Always = true
 		case line == "maps: tiny\n":

@@ -81,7 +81,7 @@ func TestBugsFitTheCode(t *testing.T) {
 	}
 }
 
-// TestProofsFindPlantedBugs requires that a proof fails on a build with a bug, if the list says so.
+// TestProofsFindPlantedBugs requires that tests fail on a build with a bug, if the list names them.
 // It shows that the judges of random calls can say no.
 func TestProofsFindPlantedBugs(t *testing.T) {
 	if testing.Short() {
@@ -91,7 +91,7 @@ func TestProofsFindPlantedBugs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bugs := slices.DeleteFunc(every(t), func(b Bug) bool { return b.Proofs == nil })
+	bugs := slices.DeleteFunc(every(t), func(b Bug) bool { return b.Tests == nil })
 	Find(t, Chosen(bugs, *everything), func(t *testing.T, b Bug) string {
 		dir := t.TempDir()
 		name := filepath.Join(top, b.File)
@@ -104,20 +104,37 @@ func TestProofsFindPlantedBugs(t *testing.T) {
 		write(t, overlay,
 			fmt.Sprintf(`{"Replace": {%q: %q}}`, name, filepath.Join(dir, "wrong.go")))
 		var found []string
-		for _, proof := range b.Proofs {
-			cmd := exec.CommandContext(t.Context(), "go", "test", "-short", "-failfast", "-vet=off",
-				"-overlay", overlay, "./proof/"+proof)
+		for _, test := range b.Tests {
+			cmd := exec.CommandContext(t.Context(), "go", append([]string{"test", "-count=1", "-short",
+				"-failfast", "-vet=off", "-overlay", overlay}, strings.Fields(test)...)...)
 			cmd.Dir = top
 			out, err := cmd.CombinedOutput()
 			failed := failures(string(out))
 			if err == nil || failed == "" {
-				t.Logf("%s: %v\n%s", proof, err, out)
+				t.Logf("%s: %v\n%s", test, err, out)
 				return ""
 			}
-			found = append(found, proof+": "+failed)
+			found = append(found, test+": "+failed)
 		}
 		return strings.Join(found, "; ")
 	})
+}
+
+// TestPublicBugsAreDocumented requires that docs/bugs.md has each public bug, with its test.
+func TestPublicBugsAreDocumented(t *testing.T) {
+	document := read(t, filepath.Join(root, "docs/bugs.md"))
+	bugs, err := Bugs("public")
+	if err != nil || len(bugs) != strings.Count(document, "` |\n") {
+		t.Errorf("%d bugs, %v, want one for each row", len(bugs), err)
+	}
+	for _, b := range bugs {
+		_, test, _ := strings.Cut(b.Tests[0], "Contract/")
+		test, _, _ = strings.Cut(test, "$")
+		row := regexp.MustCompile(`(?m)^\| ` + b.Name + ` \|.* \| .` + test + ". \\|$")
+		if !row.MatchString(document) {
+			t.Errorf("no row is like %v", row)
+		}
+	}
 }
 
 // code is a copy of the tree, with all mutants of a package.
