@@ -1,14 +1,12 @@
 package hostile
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -19,23 +17,6 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
 )
-
-// findEnvoy returns the program that ENVOY names, or envoy. Without one it skips the test, or fails
-// if REQUIRE_ENVOY is set, as in the gate.
-func findEnvoy(t *testing.T) string {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("each Envoy takes a second to start")
-	}
-	path, err := exec.LookPath(cmp.Or(os.Getenv("ENVOY"), "envoy"))
-	if err != nil && os.Getenv("REQUIRE_ENVOY") != "" {
-		t.Fatalf("%v, and REQUIRE_ENVOY is set", err)
-	}
-	if err != nil {
-		t.Skipf("%v: the examples for Envoy were not tested", err)
-	}
-	return path
-}
 
 // read returns a file of the repository.
 func read(t *testing.T, name string) string {
@@ -144,12 +125,15 @@ type front struct{ url, admin string }
 // start starts an Envoy until the end of the test.
 func (e *edge) start(t *testing.T) *front {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("each Envoy takes a second to start")
+	}
 	config, err := json.Marshal(e.whole)
 	if err != nil {
 		t.Fatal(err)
 	}
 	address := filepath.Join(t.TempDir(), "address")
-	p, _ := launch(t, newLog(t), findEnvoy(t), "--use-dynamic-base-id", "--concurrency", "2",
+	p, _ := launch(t, newLog(t), find(t, "envoy"), "--use-dynamic-base-id", "--concurrency", "2",
 		"-l", "error", "--admin-address-path", address,
 		"-c", testkit.File(t, "envoy.json", string(config)))
 	t.Cleanup(func() {

@@ -2,6 +2,7 @@ package hostile
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -44,6 +45,21 @@ func TestMain(m *testing.M) {
 	status := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(status)
+}
+
+// find returns the program that a variable such as ENVOY names, or else that is in PATH. Without
+// one it skips the test, or fails if REQUIRE_ENVOY is set, as in the gate.
+func find(t *testing.T, name string) string {
+	t.Helper()
+	variable := strings.ToUpper(name)
+	path, err := exec.LookPath(cmp.Or(os.Getenv(variable), name))
+	if err != nil && os.Getenv("REQUIRE_"+variable) != "" {
+		t.Fatalf("%v, and REQUIRE_%s is set", err, variable)
+	}
+	if err != nil {
+		t.Skipf("%v: nothing was tested with it", err)
+	}
+	return path
 }
 
 // process is a running tb-proxy or tb-rls.

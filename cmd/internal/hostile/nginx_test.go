@@ -33,20 +33,13 @@ type refusalsOf struct {
 	pauses int
 }
 
-// startNginx starts nginx with these directives in its location. Without an nginx it skips the
-// test, or fails if REQUIRE_NGINX is set, as in the gate.
+// startNginx starts nginx with these directives in its location.
 func startNginx(t *testing.T, rate int, location string) *nginx {
 	t.Helper()
-	path, err := exec.LookPath("nginx")
-	if err != nil && os.Getenv("REQUIRE_NGINX") != "" {
-		t.Fatalf("%v, and REQUIRE_NGINX is set", err)
-	}
-	if err != nil {
-		t.Skipf("%v: outbound was not tested against nginx", err)
-	}
+	path := find(t, "nginx")
 	dir := t.TempDir()
 	socket, conf := filepath.Join(dir, "socket"), filepath.Join(dir, "nginx.conf")
-	err = os.WriteFile(conf, fmt.Appendf(nil, `
+	err := os.WriteFile(conf, fmt.Appendf(nil, `
 daemon off;
 master_process off;
 pid nginx.pid;

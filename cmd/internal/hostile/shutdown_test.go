@@ -129,43 +129,6 @@ func TestShutdownLosesNothing(t *testing.T) {
 	}
 }
 
-// SIGTERM while requests wait for their tokens: each of them is served or refused.
-func TestShutdownAnswersRequestsThatWait(t *testing.T) {
-	const delays = `{"name": "r", "limit_keys": [], "on_limit": "delay", "max_delay": "1m",
-		"algorithm_config": {"tokens_per_second": 5, "burst": 50}}`
-	p := start(t, upstream(t, func(http.ResponseWriter, *http.Request) {}),
-		"--policy="+testkit.File(t, "policy.json", delays), "--shutdown-timeout=4s")
-	var served, refused atomic.Int64
-	var group sync.WaitGroup
-	for range 100 {
-		group.Go(func() {
-			r, err := http.Get("http://" + p.proxy)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			r.Body.Close()
-			switch r.StatusCode {
-			case http.StatusOK:
-				served.Add(1)
-			case http.StatusTooManyRequests:
-				refused.Add(1)
-			default:
-				t.Error(r.Status)
-			}
-		})
-	}
-	await(t, "the rest to wait", func() bool {
-		return p.metric(t, `tb_waiting_requests{rule="r",set=""}`)+
-			p.metric(t, `tb_requests_total{outcome="granted",rule="r",set=""}`) == 100
-	})
-	p.stop(t)
-	group.Wait()
-	if served.Load() == 50 || refused.Load() == 0 {
-		t.Errorf("%d served, %d refused", served.Load(), refused.Load())
-	}
-}
-
 // generous is a policy that refuses nothing.
 const generous = `{"name": "r", "limit_keys": ["ip:address"],
 	"algorithm_config": {"tokens_per_second": 1e9, "burst": 1e9}}`

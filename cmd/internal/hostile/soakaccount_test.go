@@ -34,7 +34,7 @@ type bucket struct {
 // since the beginning of the run.
 type account struct {
 	mu         sync.Mutex
-	bounds     [rules]bound
+	phases     [rules][]phase     // in the order of from; the first begins at 0
 	grants     map[bucket][]grant // that are not audited yet
 	windows    []*window
 	unexpected int      // errors that no event explains
@@ -49,10 +49,12 @@ type audit struct {
 	Bucket                      string
 }
 
-// window is the time in which an event explains errors of some kinds.
+// window is the time in which an event explains errors of some kinds, and in which each key may get
+// tokens once, because a store loses its buckets.
 type window struct {
 	event     string
 	kinds     []string
+	tokens    [rules]float64
 	from, end time.Duration
 	counts    map[string]int // of the errors, by kind
 }
@@ -103,7 +105,7 @@ func (a *account) auditBefore(before time.Duration) {
 			continue
 		}
 		delete(a.grants, b)
-		worst := a.bounds[b.rule].excess(grants)
+		worst := a.excess(b.rule, grants)
 		t := &a.audited
 		if t.Buckets == 0 || worst > t.Worst {
 			t.Worst, t.Bucket = worst, b.key
@@ -120,36 +122,17 @@ func (a *account) auditBefore(before time.Duration) {
 func (a *account) limits(at time.Duration, limits [rules]limit) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for i := range a.bounds {
-		b := &a.bounds[i]
-		b.phases = append(b.phases, phase{at, limits[i]})
+	for rule, l := range limits {
+		a.phases[rule] = append(a.phases[rule], phase{at, l})
 	}
 }
 
-// give begins a gift of one capacity to each key, or of less. done ends it.
-func (a *account) give(at time.Duration, tokens [rules]float64) (done func(time.Duration)) {
+// open begins a window. done ends it.
+func (a *account) open(at time.Duration, w window) (done func(time.Duration)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var gifts [rules]*gift
-	for i := range a.bounds {
-		gifts[i] = &gift{at, forever, tokens[i]}
-		a.bounds[i].gifts = append(a.bounds[i].gifts, gifts[i])
-	}
-	return func(at time.Duration) {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		for _, g := range gifts {
-			g.to = at
-		}
-	}
-}
-
-// explain begins a window. done ends it.
-func (a *account) explain(at time.Duration, e event) (done func(time.Duration)) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	w := &window{event: e.name, kinds: e.kinds, from: at, end: forever, counts: map[string]int{}}
-	a.windows = append(a.windows, w)
+	w.from, w.end, w.counts = at, forever, map[string]int{}
+	a.windows = append(a.windows, &w)
 	return func(at time.Duration) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -168,58 +151,38 @@ func (a *account) explained() map[string]int {
 	return all
 }
 
-// bound is what a rule may grant a key in each interval.
-type bound struct {
-	phases []phase // in the order of from; the first begins at 0
-	gifts  []*gift
-}
-
 // phase is a limit from an instant on. While a limit changes, the phase has the greater one.
 type phase struct {
 	from time.Duration
 	limit
 }
 
-// gift is tokens that a key may get once, at an instant from one to another, because a store loses
-// its buckets.
-type gift struct {
-	from, to time.Duration
-	tokens   float64
-}
-
-// limitAt returns the limit in force.
-func (b *bound) limitAt(t time.Duration) (l limit) {
-	for _, p := range b.phases {
-		if p.from <= t {
-			l = p.limit
+// supply returns what the rate of a rule supplies until an instant, and the limit in force then.
+func (a *account) supply(rule int, t time.Duration) (tokens float64, l limit) {
+	phases := a.phases[rule]
+	for i, p := range phases {
+		if p.from > t {
+			break
 		}
-	}
-	return l
-}
-
-// supply returns what the rate supplies until an instant.
-func (b *bound) supply(t time.Duration) (tokens float64) {
-	for i, p := range b.phases {
 		to := t
-		if i+1 < len(b.phases) {
-			to = min(t, b.phases[i+1].from)
+		if i+1 < len(phases) {
+			to = min(t, phases[i+1].from)
 		}
-		if to > p.from {
-			tokens += p.rate * (to - p.from).Seconds()
-		}
+		tokens += p.rate * (to - p.from).Seconds()
+		l = p.limit
 	}
-	return tokens
+	return tokens, l
 }
 
-// given returns the gifts that may have come by an instant, and those that have certainly come
-// before.
-func (b *bound) given(t time.Duration) (most, least float64) {
-	for _, g := range b.gifts {
-		if g.from <= t {
-			most += g.tokens
+// given returns the tokens of windows that may have come by an instant, and those that have
+// certainly come before.
+func (a *account) given(rule int, t time.Duration) (most, least float64) {
+	for _, w := range a.windows {
+		if w.from <= t {
+			most += w.tokens[rule]
 		}
-		if g.to < t {
-			least += g.tokens
+		if w.end < t {
+			least += w.tokens[rule]
 		}
 	}
 	return most, least
@@ -230,15 +193,16 @@ type grant struct{ sent, received time.Duration }
 
 // excess returns the most by which the grants of an interval exceed the capacity at its beginning
 // and what the interval supplies. It is negative if none does.
-func (b *bound) excess(grants []grant) float64 {
+func (a *account) excess(rule int, grants []grant) float64 {
 	var all []proof.Grant[float64]
 	for _, g := range grants {
-		_, before := b.given(g.sent)
-		after, _ := b.given(g.received)
+		supplied, l := a.supply(rule, g.sent)
+		_, before := a.given(rule, g.sent)
+		most, _ := a.supply(rule, g.received)
+		after, _ := a.given(rule, g.received)
 		all = append(all, proof.Grant[float64]{
 			From: int64(g.sent), To: int64(g.received), Amount: 1,
-			Least: b.supply(g.sent) + before - b.limitAt(g.sent).capacity,
-			Most:  b.supply(g.received) + after,
+			Least: supplied + before - l.capacity, Most: most + after,
 		})
 	}
 	return new(proof.Auditor[float64]).Add(all)
@@ -256,7 +220,7 @@ func TestAuditFindsOneGrantTooMuch(t *testing.T) {
 		{"nothing", 5, func(*account) {}},
 		{"the limit changes", 6, func(a *account) { a.limits(time.Second, versions[1]) }},
 		{"the store is lost", 20, func(a *account) {
-			a.give(first, [rules]float64{20, 40})(time.Second)
+			a.open(first, window{tokens: [rules]float64{20, 40}})(time.Second)
 		}},
 	} {
 		for more := range 2 {
@@ -281,7 +245,7 @@ func TestAuditFindsOneGrantTooMuch(t *testing.T) {
 // An event explains errors of its kinds while it lasts, and no others.
 func TestEventExplainsErrors(t *testing.T) {
 	a := new(account)
-	a.explain(10*time.Second, event{name: "e", kinds: []string{undecided}})(20 * time.Second)
+	a.open(10*time.Second, window{event: "e", kinds: []string{undecided}})(20 * time.Second)
 	at := func(seconds int) grant {
 		t := time.Duration(seconds) * time.Second
 		return grant{t, t}

@@ -73,22 +73,18 @@ func (s *soak) events() []event {
 // its end, and the breaker of Redis asks four times a second.
 func (s *soak) happen(e event) {
 	begin := s.now()
-	var full [rules]float64
-	for i := range full {
-		full[i] = either(versions[0][i], versions[1][i]).capacity
-	}
-	var windows, gifts []func(time.Duration)
-	for _, sv := range e.servers {
-		windows = append(windows, sv.explain(begin, e))
+	w := window{event: e.name, kinds: e.kinds}
+	for i := range w.tokens {
 		if e.refills {
-			gifts = append(gifts, sv.give(begin, full))
+			w.tokens[i] = either(versions[0][i], versions[1][i]).capacity
 		}
+	}
+	var windows []func(time.Duration)
+	for _, sv := range e.servers {
+		windows = append(windows, sv.open(begin, w))
 	}
 	e.do()
 	end := s.now()
-	for _, done := range gifts {
-		done(end)
-	}
 	grace := min(3*time.Second, s.pause/2)
 	for _, done := range windows {
 		done(end + grace)
@@ -117,17 +113,17 @@ func (s *soak) changeLimits(hangup bool) {
 	s.version = 1 - s.version
 	next := versions[s.version]
 	var both [rules]limit
-	var more [rules]float64
+	var w window
 	for i := range both {
 		both[i] = either(old[i], next[i])
-		more[i] = both[i].capacity - old[i].capacity
+		w.tokens[i] = both[i].capacity - old[i].capacity
 	}
 	begin := s.now()
-	var gifts []func(time.Duration)
+	var windows []func(time.Duration)
 	for _, sv := range s.servers {
 		sv.limits(begin, both)
 		if sv.redis {
-			gifts = append(gifts, sv.give(begin, more))
+			windows = append(windows, sv.open(begin, w))
 		}
 	}
 	s.writeLimits()
@@ -137,7 +133,7 @@ func (s *soak) changeLimits(hangup bool) {
 		}
 		await(s.T, "the limits of "+sv.name, func() bool { return sv.hasLimit(next[perClient]) })
 	}
-	for _, done := range gifts {
+	for _, done := range windows {
 		done(s.now())
 	}
 	for _, sv := range s.servers {
