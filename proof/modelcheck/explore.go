@@ -61,8 +61,10 @@ type Options struct {
 	Preemptions int  // the most in a schedule; unlimited if negative
 	NoMerge     bool // visit a state again on every path that leads to it
 	NoReduction bool // choose before every step, even if it makes no difference
-	MaxSteps    int  // a longer schedule is a failure; 1000 if 0
 }
+
+// maxSteps is the most steps of a schedule. A longer one is a failure.
+const maxSteps = 1000
 
 // Result is the outcome of an exploration.
 type Result struct {
@@ -93,9 +95,6 @@ type explorer struct {
 // start for each schedule that it follows. start must return the same program every time.
 func Explore(start func() Program, o Options) Result {
 	e := &explorer{Options: o, start: start, written: make(map[uint64]bool)}
-	if e.MaxSteps == 0 {
-		e.MaxSteps = 1000
-	}
 	e.reset()
 	for {
 		failure := e.follow(false)
@@ -155,7 +154,7 @@ func (e *explorer) follow(tracing bool) *Failure {
 			w.fail("the program does not do the same when it is repeated")
 			break
 		}
-		if depth == e.MaxSteps {
+		if depth == maxSteps {
 			w.fail("a call does not return: %d steps", depth)
 			break
 		}

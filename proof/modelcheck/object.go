@@ -80,13 +80,13 @@ func (o *Object) Step(op Op, held *bool) {
 		if held != nil && *held {
 			panic("modelcheck: deadlock of a single thread")
 		}
-		if w.outside++; w.outside > 100*w.explorer.MaxSteps {
+		if w.outside++; w.outside > 100*maxSteps {
 			panic("modelcheck: a call does not return")
 		}
 		return
 	case t.unwinding:
 		return
-	case len(t.steps) >= w.explorer.MaxSteps: // even if none of them was a choice
+	case len(t.steps) >= maxSteps: // even if none of them was a choice
 		w.fail("a call does not return: %d steps", len(t.steps))
 		t.abandon()
 	case t.inCallback && op.exclusive() && op != ComputeEnd:
