@@ -22,9 +22,8 @@ import (
 // is audited.
 
 var (
-	everything = flag.Bool("all", false, "run TestEachEventOnce, too")
-	soakTime   = flag.Duration("soak", 0, "how long TestSoak runs")
-	pause      = flag.Duration("pause", time.Minute, "TestSoak: time from one event to the next")
+	soakTime = flag.Duration("soak", 0, "how long TestSoak runs")
+	pause    = flag.Duration("pause", time.Minute, "TestSoak: time from one event to the next")
 )
 
 // The servers are flat, grant no key too much, and fail no request without a reason.
@@ -32,7 +31,7 @@ func TestSoak(t *testing.T) {
 	if *soakTime == 0 {
 		t.Skip("the servers run for as long as -soak says")
 	}
-	s := newSoak(t, 300, *pause)
+	s := newSoak(t)
 	samples := make([][]sample, len(s.servers)) // of the second half, in which no server restarts
 	s.underLoad(func() {
 		events, pauses, samplings := s.events(), time.Tick(*pause), time.Tick(*pause/6)
@@ -70,25 +69,9 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// Each event ends, and no key is granted too much. A busy machine may be too slow for a request, so
-// requests may fail.
-func TestEachEventOnce(t *testing.T) {
-	if !*everything {
-		t.Skip("runs the servers for half a minute: -all")
-	}
-	s := newSoak(t, 100, 400*time.Millisecond)
-	s.underLoad(func() {
-		for _, e := range s.events() {
-			s.happen(e)
-		}
-	})
-}
-
 // soak is a run.
 type soak struct {
 	*testing.T
-	rate      int // requests a second to each server
-	pause     time.Duration
 	begin     time.Time
 	dir       string // of the files that change
 	redis     *redis
@@ -98,10 +81,10 @@ type soak struct {
 }
 
 // newSoak starts the servers.
-func newSoak(t *testing.T, rate int, pause time.Duration) *soak {
+func newSoak(t *testing.T) *soak {
 	t.Helper()
 	s := &soak{
-		T: t, rate: rate, pause: pause, dir: t.TempDir(),
+		T: t, dir: t.TempDir(),
 		authority: testkit.NewCertificate("authority", nil), begin: time.Now(),
 	}
 	addresses := freeAddresses(t, 9)
@@ -147,14 +130,18 @@ func (s *soak) write(name, content string) {
 // now returns the time since the beginning.
 func (s *soak) now() time.Duration { return time.Since(s.begin) }
 
+const (
+	rate    = 300 // requests a second to each server
+	workers = 8   // the most requests of a server that are under way
+)
+
 // underLoad calls a function while clients send requests, stops the servers, and audits them.
 func (s *soak) underLoad(f func()) {
-	const workers = 8 // the most requests of a server that are under way
 	ctx, cancel := context.WithCancel(s.Context())
 	var load sync.WaitGroup
 	for _, sv := range s.servers {
 		for worker := range workers {
-			load.Go(func() { s.work(ctx, sv, worker, workers) })
+			load.Go(func() { s.work(ctx, sv, worker) })
 		}
 	}
 	f()
@@ -172,13 +159,12 @@ func (s *soak) underLoad(f func()) {
 }
 
 // work sends the requests of a worker until ctx is done. A request that is under way then goes on.
-func (s *soak) work(ctx context.Context, sv *server, worker, workers int) {
-	const perConnection = 200
+func (s *soak) work(ctx context.Context, sv *server, worker int) {
+	const between, perConnection = time.Second * workers / rate, 200
 	rng := rand.New(rand.NewPCG(uint64(worker), 1))
 	c := sv.newClient(worker)
 	defer c.close()
-	between := time.Second * time.Duration(workers) / time.Duration(s.rate)
-	pass(ctx, between*time.Duration(worker)/time.Duration(workers)) // the workers take turns
+	pass(ctx, between*time.Duration(worker)/workers) // the workers take turns
 	ticker := time.NewTicker(between)
 	defer ticker.Stop()
 	for i := 1; ; i++ {

@@ -85,7 +85,7 @@ func (s *soak) happen(e event) {
 	}
 	e.do()
 	end := s.now()
-	grace := min(3*time.Second, s.pause/2)
+	grace := min(3*time.Second, *pause/2)
 	for _, done := range windows {
 		done(end + grace)
 	}
@@ -188,7 +188,7 @@ func (s *soak) trusted(protocols ...string) *tls.Config {
 }
 
 // outage waits for as long as Redis is away.
-func (s *soak) outage() { pass(s.Context(), min(3*time.Second, s.pause/4)) }
+func (s *soak) outage() { pass(s.Context(), min(3*time.Second, *pause/4)) }
 
 func (s *soak) stopRedis() {
 	err := s.redis.Process.Signal(syscall.SIGSTOP)
