@@ -14,9 +14,8 @@ var optionNames = map[string]string{
 	"id": "rule", "limit_keys": "key", "max_delay": "delay", "tokens_per_second": "rate",
 	"hosts": "host", "methods": "method", "pathExact": "path", "pathPrefix": "path",
 	"cost_source": "cost", "fixed_cost": "cost", "default_cost": "cost default",
-	"min_cost": "cost min", "max_cost": "cost max", "hide_cost_header": "cost hide",
-	"status_costs": "cost",
-	"Reason":       "reason_field",
+	"min_cost": "cost min", "max_cost": "cost max", "status_costs": "cost",
+	"Reason": "reason_field",
 }
 
 // inWords replaces words of a policy in JSON.

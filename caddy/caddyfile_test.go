@@ -39,7 +39,7 @@ func TestTheDirectiveIsThePolicy(t *testing.T) {
 			rate 2.5/1m30s
 			burst 1
 			delay 500ms
-			cost response:header:x-usage hide
+			cost response:header:x-usage
 		}
 		rule third {
 			key {http.static}
@@ -111,7 +111,7 @@ func TestTheDirectiveIsThePolicy(t *testing.T) {
 				"name": "second", "limit_keys": [], "on_limit": "delay", "max_delay": "500ms",
 				"algorithm_config": {
 					"tokens_per_second": 0.027777777777777776, "burst": 1,
-					"cost_source": "response:header:x-usage", "hide_cost_header": true
+					"cost_source": "response:header:x-usage"
 				}
 			}]}},
 			{"id": "third", "spec": {"rules": [{
@@ -202,7 +202,6 @@ func TestErrorsOfTheDirectiveHaveTheirPlace(t *testing.T) {
 		{rule("cost header:x max"), "at Caddyfile:4"},
 		{limited("cost bytes\nkey none"), `rule "r": cost must be a number, header:<name>, `},
 		{limited("cost header:x min 3 max 2\nkey none"), "<= cost max (got 3, want <= 2), at"},
-		{limited("cost header:x hide\nkey none"), "cost hide has no effect without a cost of response"},
 		{rule("cost response:status 401 x"), `"x" is not a number, at Caddyfile:4`},
 		{limited("cost response:status 0xx 1\nkey none"), "cost 0xx must be a status such as 401"},
 		{limited("cost response:status\nkey none"), `rule "r": cost is missing, because cost is`},

@@ -289,9 +289,6 @@ func (p *ruleParser) cost() error {
 		name := args[i]
 		bound := bounds[name]
 		switch isStatus := status.MatchString(name); {
-		case name == "hide":
-			c.HideHeader = true
-			continue
 		case bound == nil && !isStatus:
 			return p.Errf("unknown option %q of cost", name)
 		case i+1 == len(args):

@@ -23,13 +23,12 @@ type pricing struct {
 	inResponse        bool
 	kind              string // of the source: see policy.Cost.Kind
 	field             string // of the response, in canonical form; "" if the cost is not in a field
-	hidden            bool   // the field is kept from the client
 }
 
 func newPricing(c policy.Cost) pricing {
 	p := pricing{
 		fallback: c.Fallback(), smallest: c.Min, largest: cmp.Or(c.Max, math.MaxFloat64), max: c.Max,
-		inResponse: c.InResponse(), hidden: c.HideHeader,
+		inResponse: c.InResponse(),
 	}
 	var name string
 	switch p.kind, name = c.Kind(); p.kind {

@@ -19,7 +19,7 @@ func TestFieldsAreDocumented(t *testing.T) {
 	for _, field := range strings.Fields(`name limit_keys match on_missing mode algorithm
 		algorithm_config tokens_per_second rps burst cost_source fixed_cost default_cost min_cost
 		max_cost rules evaluation selector hosts methods pathExact pathPrefix fallback_limit jwt
-		policies id spec on_limit max_delay max_waiting hide_cost_header status_costs block tiers
+		policies id spec on_limit max_delay max_waiting status_costs block tiers
 		priority adaptive except bundle_version issued_at expires_at kill_switches`) {
 		if !strings.Contains(string(text), "`"+field+"`") {
 			t.Errorf("%s is not documented", field)

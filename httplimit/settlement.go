@@ -6,10 +6,8 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
 	"net"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -54,7 +52,7 @@ func (c *call) newSettlement(observed bool) *Settlement {
 	settles := false
 	for i := range c.entries {
 		e := &c.entries[i]
-		settles = settles || e.price.hidden || c.settles(e)
+		settles = settles || c.settles(e)
 		s.byStatus = s.byStatus || e.price.kind == policy.ResponseStatus
 		if adapts && e.control != nil && c.hasTaken(e) {
 			s.flights = append(s.flights, e.control.Begin())
@@ -125,7 +123,6 @@ func (s *Settlement) Finish() {
 	if s.w != nil {
 		// If no handler has written an answer, what recovers from a panic still can.
 		s.readHeader(0, s.w.Header())
-		s.hideTrailers(s.w.Header())
 		if !s.hijacked {
 			s.readBody()
 		}
@@ -228,9 +225,9 @@ func (e *entry) read(cost float64, known bool) {
 	}
 }
 
-// ReadHeader reads the costs from the header of a response, and removes the fields that are hidden.
-// The writer of Writer calls it. A proxy calls it with the header of a response that it writes to a
-// hijacked connection. Only the first call has an effect.
+// ReadHeader reads the costs from the header of a response. The writer of Writer calls it. A proxy
+// calls it with the header of a response that it writes to a hijacked connection. Only the first
+// call has an effect.
 func (s *Settlement) ReadHeader(h http.Header) { s.readHeader(0, h) }
 
 // readHeader is ReadHeader for a response whose status is known, unless that is 0.
@@ -248,27 +245,6 @@ func (s *Settlement) readHeader(status int, h http.Header) {
 		if field := e.price.field; field != "" {
 			e.read(e.price.actual(h[field]))
 		}
-	}
-	for e := range s.entries {
-		if p := &e.price; p.hidden {
-			delete(h, p.field)
-			if lines := h["Trailer"]; len(lines) > 0 {
-				names := listed([]string{strings.Join(lines, ",")})
-				h["Trailer"] = slices.DeleteFunc(names, func(name string) bool {
-					return strings.EqualFold(name, p.field)
-				})
-			}
-		}
-	}
-}
-
-// hideTrailers removes the fields that are hidden from the trailers that were not announced.
-func (s *Settlement) hideTrailers(h http.Header) {
-	for e := range s.entries {
-		maps.DeleteFunc(h, func(key string, _ []string) bool {
-			name, isTrailer := strings.CutPrefix(key, http.TrailerPrefix)
-			return e.price.hidden && isTrailer && strings.EqualFold(name, e.price.field)
-		})
 	}
 }
 
@@ -339,23 +315,12 @@ func (m *meter) Unwrap() http.ResponseWriter { return m.ResponseWriter }
 
 // WriteHeader implements http.ResponseWriter.
 func (m *meter) WriteHeader(status int) {
-	if status < http.StatusContinue || status >= http.StatusOK ||
-		status == http.StatusSwitchingProtocols {
+	isFinal := status < http.StatusContinue || status >= http.StatusOK ||
+		status == http.StatusSwitchingProtocols
+	if isFinal { // or its fields are not about the cost
 		m.s.readHeader(status, m.Header())
-		m.ResponseWriter.WriteHeader(status)
-		return
-	}
-	// The fields of an informational response are not about the cost of the final one.
-	hidden := http.Header{}
-	for e := range m.s.entries {
-		field := e.price.field
-		if values, isSet := m.Header()[field]; isSet && e.price.hidden {
-			hidden[field] = values
-			delete(m.Header(), field)
-		}
 	}
 	m.ResponseWriter.WriteHeader(status)
-	maps.Copy(m.Header(), hidden)
 }
 
 // Write implements http.ResponseWriter.

@@ -40,8 +40,6 @@ type Cost struct {
 	// class of them such as "4xx", or by a code of gRPC such as "UNAUTHENTICATED". The status itself
 	// comes before its class. Any other response costs Default.
 	Statuses map[string]float64
-	// HideHeader keeps the field of "response:header:<name>" from the client.
-	HideHeader bool
 }
 
 const wantCostSource = "must be fixed, header:<name>, query:<name>, response:header:<name>, " +
@@ -63,10 +61,6 @@ func (c *Cost) check(path Path, errs *Problems) {
 	kind, _ := c.Kind()
 	if kind == "" {
 		errs.Add(path.Field("cost_source"), wantCostSource, c.Source)
-	}
-	if c.HideHeader && kind != ResponseHeader {
-		errs.Add(path.Field("hide_cost_header"), "has no effect without a cost_source of "+
-			"response:header:<name>")
 	}
 	check := func(path Path, value float64) {
 		if value != 0 && !(value >= minCost && value <= maxCost) { // NaN fails

@@ -189,7 +189,6 @@ func (o *object) cost(c *Cost) {
 	o.float("min_cost", &c.Min, above0)
 	o.float("max_cost", &c.Max, above0)
 	o.object("status_costs", func(all *object) { entries(all, &c.Statuses, 0, all.float0) })
-	value(o, "hide_cost_header", &c.HideHeader, "true or false")
 }
 
 func (o *object) tiers(t *Tiers, smallBurst bool) {

@@ -33,7 +33,7 @@ const everyField = `{"jwt":"unverified","max_waiting":1048576,"except":[{"hosts"
 	`"except":[{"pathExact":"/"}],"on_missing":"shared","mode":"shadow","on_limit":"delay",` +
 	`"max_delay":"1.5s","algorithm_config":{"tokens_per_second":0.1,"burst":7,` +
 	`"cost_source":"response:header:w","fixed_cost":1.5,"default_cost":2.5,"min_cost":3.5,` +
-	`"max_cost":4.5,"hide_cost_header":true}}],"fallback_limit":{"name":"f","limit_keys":[],` +
+	`"max_cost":4.5}}],"fallback_limit":{"name":"f","limit_keys":[],` +
 	`"on_missing":"reject","block":"1h0m0s","algorithm_config":{"tokens_per_second":1,"burst":1,` +
 	`"cost_source":"response:status","status_costs":{"2xx":0,"401":1}}}}},{"id":"b",` +
 	`"spec":{"evaluation":"all_match","rules":[{"name":"t","limit_keys":[],` +
@@ -59,7 +59,7 @@ var everyFieldInGo = Policy{
 			OnMissing: Shared, Shadow: true, OnLimit: Delay, MaxDelay: 1500 * time.Millisecond,
 			Limit: tb.Limit{Capacity: 7, Tokens: 1, Per: 10 * time.Second},
 			Cost: Cost{
-				Source: "response:header:w", Fixed: 1.5, Default: 2.5, Min: 3.5, Max: 4.5, HideHeader: true,
+				Source: "response:header:w", Fixed: 1.5, Default: 2.5, Min: 3.5, Max: 4.5,
 			},
 		}},
 		Fallback: &Rule{

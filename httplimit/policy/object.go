@@ -172,17 +172,14 @@ func (o *object) texts(name string, all *[]string, valid string) {
 	}
 }
 
-// value is a string or a boolean. It is zero if it has an error.
-func value[T comparable](o *object, name string, v *T, want string) {
-	var zero T
+// text is a string. It is "" if it has an error.
+func (o *object) text(name string, s *string) {
 	if o.writes {
-		o.put(name, *v, *v != zero)
+		o.put(name, *s, *s != "")
 	} else {
-		*v, _ = take[T](o, name, want)
+		*s, _ = take[string](o, name, "a string")
 	}
 }
-
-func (o *object) text(name string, s *string) { value(o, name, s, "a string") }
 
 // scalar is a value that is compared as text: a string, number or boolean.
 func (o *object) scalar(name string, s *string) {

@@ -74,8 +74,7 @@ type Rule struct {
 	Except []Exception
 	// OnMissing says what happens if a request lacks one of Keys.
 	OnMissing OnMissing
-	// Shadow makes the rule report what it would have decided. It never changes a response, except
-	// that Cost.HideHeader hides the field.
+	// Shadow makes the rule report what it would have decided. It never changes a response.
 	Shadow bool
 	// OnLimit says what happens to a request if the bucket has too few tokens.
 	OnLimit OnLimit
