@@ -62,17 +62,14 @@ func (c ClientAddress) finder() (f addressFinder, err error) {
 
 func (f *addressFinder) client(r *http.Request, header fieldReader) netip.Addr {
 	if f.find != nil {
-		return f.Behind(f.find(r).Unmap().WithZone(""), nil)
+		return f.Behind(f.find(r).Unmap().WithZone(""), nil, false)
 	}
 	peer, _ := clientaddr.Parse(r.RemoteAddr)
 	var lines []string
 	if f.Trusts(peer) { // otherwise without a look at the header
 		lines = header(r, f.header)
 	}
-	if f.header == "Forwarded" {
-		lines = clientaddr.Forwarded(lines)
-	}
-	return f.Behind(peer, lines)
+	return f.Behind(peer, lines, f.header == "Forwarded")
 }
 
 // ClientAddress returns the address of the client, found as WithClientAddress says. It is the

@@ -135,7 +135,7 @@ func (p *compiled) setLimits(before *compiled) error {
 				if at.control == old.control { // it has the limit
 					continue
 				}
-				old.control.setPhase(stopped)
+				old.control.run(false)
 				paused = append(paused, old.control)
 			}
 			for l, limit := range at.wanted() {
@@ -147,7 +147,7 @@ func (p *compiled) setLimits(before *compiled) error {
 	})
 	if err != nil {
 		for _, c := range paused {
-			c.setPhase(running)
+			c.run(true)
 		}
 		return fmt.Errorf("rule %q: %w", at.Name, err)
 	}
@@ -175,21 +175,13 @@ func (r *rule) wanted() iter.Seq2[tb.StoreLimiter, tb.Limit] {
 // control moves the rate of a rule. Two controls of one limiter exist while a policy replaces
 // another. Only one of them is running.
 type control struct {
-	*adapt.Controller
-	limiter tb.StoreLimiter
-	current atomic.Pointer[rule] // the rule with its present limit
+	*adapt.Controller // nil until its first limit is known, which the limiter gets by the reload
+	limiter           tb.StoreLimiter
+	current           atomic.Pointer[rule] // the rule with its present limit
 
-	mu    sync.Mutex
-	phase phase
+	mu      sync.Mutex
+	running bool // otherwise the limiter may have another control
 }
-
-type phase int
-
-const (
-	fresh   phase = iota // the limiter has another limit
-	running              // the control sets the limit
-	stopped              // the limiter may have another control
-)
 
 var errStopped = errors.New("httplimit: another policy sets the limit")
 
@@ -217,10 +209,10 @@ func (l *Limiter) addControl(r, old *rule) error {
 func (c *control) SetLimit(limit tb.Limit) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch c.phase {
-	case fresh: // adapt.New sets the limit that start sets
+	if c.Controller == nil {
 		return nil
-	case stopped:
+	}
+	if !c.running {
 		return errStopped
 	}
 	if err := c.limiter.SetLimit(limit); err != nil {
@@ -238,11 +230,11 @@ func (c *control) setCurrent(r *rule, limit tb.Limit) {
 	c.current.Store(&next)
 }
 
-// setPhase stops the control, or lets it go on.
-func (c *control) setPhase(p phase) {
+// run lets the control go on, or stops it.
+func (c *control) run(on bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.phase = p
+	c.running = on
 }
 
 // now returns the rule with its present limit.
@@ -267,5 +259,5 @@ func (c *control) start(r *rule) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.setCurrent(r, c.current.Load().Limit)
-	c.phase = running
+	c.running = true
 }

@@ -54,32 +54,30 @@ func (r *Rules) Trusts(a netip.Addr) bool {
 // keeps none of the strings.
 func (r *Rules) Client(peer string, lines []string) netip.Addr {
 	a, _ := Parse(peer)
-	return r.Behind(a, lines)
+	return r.Behind(a, lines, false)
 }
 
-// Behind is Client for a peer whose address is already parsed.
-func (r *Rules) Behind(peer netip.Addr, lines []string) netip.Addr {
-	client := r.walk(peer, lines)
+// Behind is Client for a peer whose address is already parsed. The lines are of Forwarded (RFC
+// 7239) if forwarded is true. An element of it that does not have one address, such as for=_hidden,
+// is not the address of a host.
+func (r *Rules) Behind(peer netip.Addr, lines []string, forwarded bool) netip.Addr {
+	client := r.walk(peer, lines, forwarded)
 	if client.IsUnspecified() {
 		return netip.Addr{}
 	}
 	return Embedded(client)
 }
 
-func (r *Rules) walk(peer netip.Addr, lines []string) netip.Addr {
-	client := peer
-	for i := len(lines) - 1; i >= 0; i-- {
-		for rest, more := lines[i], true; more; {
-			if !r.Trusts(client) {
-				return client
-			}
-			comma := strings.LastIndexByte(rest, ',')
-			entry := rest[comma+1:]
-			if more = comma >= 0; more {
-				rest = rest[:comma]
-			}
+func (r *Rules) walk(client netip.Addr, lines []string, forwarded bool) netip.Addr {
+	for _, rest := range slices.Backward(lines) {
+		for more := true; more && r.Trusts(client); {
+			var entry string
+			rest, entry, more = cutLast(rest, ',', forwarded)
 			if textproto.TrimString(entry) == "" {
 				continue
+			}
+			if forwarded {
+				entry = forwardedFor(entry)
 			}
 			next, ok := Parse(entry)
 			if !ok || next.IsUnspecified() { // 0.0.0.0 and :: are not hosts

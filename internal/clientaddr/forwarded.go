@@ -2,61 +2,38 @@ package clientaddr
 
 import (
 	"net/textproto"
-	"slices"
 	"strings"
 )
 
-// Forwarded returns the client of each element of Forwarded (RFC 7239) in these lines, as an entry
-// of X-Forwarded-For that Behind reads. An element without the address of a client, such as
-// for=_hidden, is "unknown".
-func Forwarded(lines []string) (entries []string) {
-	for _, line := range slices.Backward(lines) {
-		for more := true; more; {
-			var element string
-			line, element, more = cutLast(line, ',')
-			if textproto.TrimString(element) != "" {
-				entries = append(entries, forwardedFor(element))
-			}
-		}
-	}
-	slices.Reverse(entries)
-	return entries
-}
-
-// forwardedFor returns the address in an element, or "unknown" if it has not just one.
-func forwardedFor(element string) string {
-	const unknown = "unknown"
-	client := ""
+// forwardedFor returns the address in an element of Forwarded, or "" if it does not have just one.
+func forwardedFor(element string) (client string) {
+	found := false
 	for more := true; more; {
 		var pair string
-		element, pair, more = cutLast(element, ';')
+		element, pair, more = cutLast(element, ';', true)
 		name, value, _ := strings.Cut(pair, "=")
 		if !strings.EqualFold(textproto.TrimString(name), "for") {
 			continue
 		}
-		value = textproto.TrimString(value)
-		if n := len(value) - 1; n > 0 && value[0] == '"' && value[n] == '"' {
-			value = value[1:n]
+		if found {
+			return ""
 		}
-		value, _, _ = strings.Cut(value, ":_") // a hidden port
-		if _, ok := Parse(value); !ok || client != "" {
-			return unknown
+		client, found = textproto.TrimString(value), true
+		if n := len(client) - 1; n > 0 && client[0] == '"' && client[n] == '"' {
+			client = client[1:n]
 		}
-		client = value
-	}
-	if client == "" {
-		return unknown
+		client, _, _ = strings.Cut(client, ":_") // a hidden port
 	}
 	return client
 }
 
-// cutLast cuts s at the last separator that is not in a quoted string. It reads from the end,
-// because a client has written the start, and need not have ended its strings.
-func cutLast(s string, separator byte) (before, after string, found bool) {
+// cutLast cuts s at the last separator that is not in a quoted string, if there are such strings. It
+// reads from the end, because a client has written the start, and need not have ended its strings.
+func cutLast(s string, separator byte, quotes bool) (before, after string, found bool) {
 	quoted := false
 	for i := len(s) - 1; i >= 0; i-- {
 		switch {
-		case s[i] == '"' && (len(s[:i])-len(strings.TrimRight(s[:i], `\`)))%2 == 0:
+		case quotes && s[i] == '"' && (len(s[:i])-len(strings.TrimRight(s[:i], `\`)))%2 == 0:
 			quoted = !quoted
 		case s[i] == separator && !quoted:
 			return s[:i], s[i+1:], true
