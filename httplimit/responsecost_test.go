@@ -75,7 +75,8 @@ const statusCosts = `, "status_costs": {"200": 1, "2xx": 2, "418": 3, "3xx": 0.2
 	"5xx": 0, "UNAUTHENTICATED": 7, "OK": 0}`
 
 // The ways in which a handler can end its response, with the cost of each in bytes, by a
-// field that says 25, and by the status. The estimate is 10.
+// field that says 25, and by the status. The estimate is 10. The writer has the methods of HTTP/1, or
+// those of HTTP/2.
 func TestResponsesThatSettle(t *testing.T) {
 	for name, c := range map[string]struct {
 		handler  http.HandlerFunc
@@ -88,6 +89,21 @@ func TestResponsesThatSettle(t *testing.T) {
 			w.Write(make([]byte, 30))
 			w.Write(make([]byte, 3))
 		}, bytes: 33, byField: 25, byStatus: 1},
+		"copies": {handler: func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, "1")
+			io.Copy(w, struct{ io.Reader }{strings.NewReader(strings.Repeat("x", 40))})
+			w.Header().Set("X-Usage", "26") // too late
+		}, bytes: 41, byField: 25, byStatus: 1},
+		"copies at once": {handler: func(w http.ResponseWriter, _ *http.Request) {
+			io.Copy(w, struct{ io.Reader }{strings.NewReader("x")})
+			w.Header().Set("X-Usage", "26") // too late
+		}, bytes: 1, byField: 25, byStatus: 1},
+		"flushes": {handler: func(w http.ResponseWriter, _ *http.Request) {
+			w.(http.Flusher).Flush()
+			w.Header().Set("X-Usage", "26") // too late
+			w.Header().Set(http.TrailerPrefix+"X-Usage", "27")
+			io.WriteString(w, "body")
+		}, bytes: 4, byField: 25, byStatus: 1},
 		"never writes":  {handler: nothing, byField: 25, byStatus: 1},
 		"only a status": {handler: status(http.StatusTeapot), byField: 25, byStatus: 3},
 		"not found":     {handler: status(http.StatusNotFound), byField: 25, byStatus: 10},
@@ -119,22 +135,26 @@ func TestResponsesThatSettle(t *testing.T) {
 			if source == "response:status" {
 				costs = statusCosts
 			}
-			s := newSite(t, reporting(source, costs))
-			s.answer(func(w http.ResponseWriter, r *http.Request) {
-				w.Header().Set("X-Usage", "25")
-				c.handler(w, r)
-			})
-			func() {
-				defer func() { _ = recover() }()
-				s.send(httptest.NewRequest(c.method, "/", nil))
-			}()
-			if got := 100 - s.left(); got != want {
-				t.Errorf("%s, %s: %v tokens, want %v", name, source, got, want)
-			}
-			if name == "panics at once" && costs != "" { // what recovers may answer with any status
-				s.settled(0, 1)
-			} else {
-				s.settled(1, 0)
+			for _, w := range []http.ResponseWriter{
+				httptest.NewRecorder(), &readingRecorder{ResponseRecorder: httptest.NewRecorder()},
+			} {
+				s := newSite(t, reporting(source, costs))
+				s.answer(func(w http.ResponseWriter, r *http.Request) {
+					w.Header().Set("X-Usage", "25")
+					c.handler(w, r)
+				})
+				func() {
+					defer func() { _ = recover() }()
+					s.handler.ServeHTTP(w, httptest.NewRequest(c.method, "/", nil))
+				}()
+				if got := 100 - s.left(); got != want {
+					t.Errorf("%s, %s, %T: %v tokens, want %v", name, source, w, got, want)
+				}
+				if name == "panics at once" && costs != "" { // what recovers may answer with any status
+					s.settled(0, 1)
+				} else {
+					s.settled(1, 0)
+				}
 			}
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"testing"
 )
@@ -189,59 +188,6 @@ func TestRequestsThatAreNotWatched(t *testing.T) {
 	}
 }
 
-// served is a server of a site. Each handler that has ended sends to ended.
-type served struct {
-	*site
-	url       string
-	protocols *http.Protocols
-	ended     chan struct{}
-}
-
-// serveSite serves f behind a limiter over real connections of HTTP/1 or HTTP/2.
-func serveSite(t *testing.T, policy string, http2 bool, f http.HandlerFunc) *served {
-	s := &served{site: newSite(t, policy), ended: make(chan struct{}, 1)}
-	h := s.Middleware(f)
-	server := httptest.NewUnstartedServer(http.HandlerFunc(
-		func(w http.ResponseWriter, r *http.Request) {
-			defer func() { s.ended <- struct{}{} }()
-			h.ServeHTTP(w, r)
-		}))
-	s.protocols = new(http.Protocols)
-	s.protocols.SetHTTP1(!http2)
-	s.protocols.SetUnencryptedHTTP2(http2)
-	server.Config.Protocols = s.protocols
-	server.Start()
-	t.Cleanup(server.Close)
-	s.url = server.URL
-	return s
-}
-
-// fetch returns the response with its body read, after the handler has ended.
-func (s *served) fetch(lines ...string) (*http.Response, string) {
-	s.t.Helper()
-	transport := &http.Transport{Protocols: s.protocols}
-	defer transport.CloseIdleConnections()
-	r := request(lines...)
-	r.RequestURI = ""
-	r.URL, _ = url.Parse(s.url)
-	resp, err := transport.RoundTrip(r)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	<-s.ended
-	return resp, string(body)
-}
-
-func bothProtocols(t *testing.T, f func(t *testing.T, http2 bool)) {
-	t.Run("HTTP/1", func(t *testing.T) { f(t, false) })
-	t.Run("HTTP/2", func(t *testing.T) { f(t, true) })
-}
-
 // bare is a ResponseWriter without optional methods.
 type bare struct{ http.ResponseWriter }
 
@@ -287,60 +233,6 @@ func TestOptionalMethodsOfWriters(t *testing.T) {
 			t.Errorf("writer %d: %s, want %s", i, got, c.want)
 		}
 		settlement.Cancel()
-	}
-}
-
-// A body that io.Copy and http.ServeContent send counts like one of Write.
-func TestBytesOfReadFrom(t *testing.T) {
-	bothProtocols(t, func(t *testing.T, http2 bool) {
-		s := serveSite(t, reporting("response:bytes", ""), http2,
-			func(w http.ResponseWriter, _ *http.Request) {
-				io.WriteString(w, "1")
-				io.WriteString(w, "2")
-				io.Copy(w, struct{ io.Reader }{strings.NewReader(strings.Repeat("x", 40))})
-			})
-		if _, body := s.fetch(); len(body) != 42 || s.left() != 58 {
-			t.Errorf("%d bytes, %v left", len(body), s.left())
-		}
-	})
-}
-
-// A cost is in the header of the response as it is sent: not in an informational one, nor in a
-// trailer.
-func TestCostsInTheHeader(t *testing.T) {
-	const usage = "X-Usage"
-	for name, c := range map[string]struct {
-		handler http.HandlerFunc
-		cost    float64 // 10 is the estimate
-	}{
-		"flushed header": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set(usage, "25")
-			w.(http.Flusher).Flush()
-			w.Header().Set(usage, "26")
-			io.WriteString(w, "body")
-		}, 25},
-		"header with a copy": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set(usage, "25")
-			io.Copy(w, struct{ io.Reader }{strings.NewReader("body")})
-			w.Header().Set(usage, "26")
-		}, 25},
-		"informational": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set(usage, "25")
-			w.WriteHeader(http.StatusEarlyHints)
-			w.Header().Set(usage, w.Header().Get(usage)+".5")
-		}, 25.5},
-		"trailer": {func(w http.ResponseWriter, _ *http.Request) {
-			io.WriteString(w, "body")
-			w.Header().Set(http.TrailerPrefix+usage, "25")
-		}, 10},
-	} {
-		bothProtocols(t, func(t *testing.T, http2 bool) {
-			s := serveSite(t, reporting("response:header:x-usage", ""), http2, c.handler)
-			s.fetch()
-			if got := 100 - s.left(); got != c.cost {
-				t.Errorf("%s: costs %v, want %v", name, got, c.cost)
-			}
-		})
 	}
 }
 
