@@ -45,7 +45,7 @@ func (p *clfParser) parse(line []byte, rec *Record) error {
 	}
 	rec.Status = emptyIfDash(status)
 	size, rest, ok := cutField(rest)
-	if !ok || !rec.setSize(size) {
+	if !ok || !isSize(size) {
 		return errSize
 	}
 	rec.combined = len(rest) > 0

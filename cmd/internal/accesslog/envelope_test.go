@@ -53,7 +53,7 @@ func TestEnvelopes(t *testing.T) {
 func TestTimeOfTheEnvelope(t *testing.T) {
 	const heroku = `at=info method=GET path="/a?b" host=h.example request_id=8601b555` +
 		` fwd="192.0.2.7" dyno=web.1 connect=1ms service=18ms status=200 bytes=17 protocol=https`
-	want := request{"2015-05-17T10:05:03.5Z", "192.0.2.7", "", "h.example", "/a", 17}
+	want := request{"2015-05-17T10:05:03.5Z", "192.0.2.7", "", "h.example", "/a"}
 	for _, line := range append(inEnvelopes(heroku),
 		`<158>1 2015-05-17T10:05:03.500000+00:00 host heroku router - `+heroku) {
 		got, bad, format := read(t, strings.NewReader(line), Schema{})

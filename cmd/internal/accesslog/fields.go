@@ -21,7 +21,6 @@ const (
 	fieldURI
 	fieldQuery
 	fieldStatus
-	fieldSize
 	fieldAgent
 	fieldLogger // of Caddy; it is not in fieldNames
 	numFields
@@ -29,7 +28,7 @@ const (
 
 // fieldNames are the names of the fields in Schema.Names.
 var fieldNames = [...]string{"date", "time", "ip", "forwarded", "user", "host", "method",
-	"uri", "query", "status", "size", "agent"}
+	"uri", "query", "status", "agent"}
 
 // fields are the texts of a line in a format that names its fields. A slot holds the text of one
 // path. A field has several candidate paths, and the first one found counts.
@@ -95,7 +94,7 @@ func (f *fields) set(slots []int, text []byte) {
 	}
 }
 
-// fill fills rec from the texts. Only the time is required. A size that is not a number is Unknown.
+// fill fills rec from the texts. Only the time is required.
 func (f *fields) fill(rec *Record) error {
 	rec.Peer = f.text(fieldPeer)
 	rec.Forwarded = f.text(fieldForwarded)
@@ -116,9 +115,6 @@ func (f *fields) fill(rec *Record) error {
 	}
 	if status := f.text(fieldStatus); isStatus(status) {
 		rec.Status = status
-	}
-	if !rec.setSize(f.text(fieldSize)) {
-		rec.Size = Unknown
 	}
 	rec.Agent = f.text(fieldAgent)
 	for i := range rec.Fields {
@@ -206,7 +202,7 @@ var (
 // Schema describes what to read of a log.
 type Schema struct {
 	// Names maps "time", "ip" (the peer), "forwarded", "user", "host", "method", "uri", "query",
-	// "status", "size" and "agent" to the field that holds it, in the formats that name their fields:
+	// "status" and "agent" to the field that holds it, in the formats that name their fields:
 	// JSON, logfmt, W3C and LogFormat.
 	// Without a name, the usual fields hold it. In JSON, a path such as "request.headers.X-Api-Key"
 	// names a nested field. An array stands for its first element, or for its list of addresses.
@@ -272,10 +268,6 @@ var usual = [numFields][]string{
 		"EdgeResponseStatus", "httpRequest.status", "http.response.status_code", "res.statusCode",
 		"response_code", "responseCode", "properties.httpStatus", "properties.httpStatusCode",
 		"sc-status"},
-	fieldSize: {"size", "body_bytes_sent", "bytes_sent", "bytes", "bytes_out",
-		"DownstreamContentSize", "EdgeResponseBytes", "httpRequest.responseSize", "response.size",
-		"responseLength", "http.response.body.bytes", "res.headers.content-length",
-		"properties.responseBytes", "properties.sentBytes", "response_body_len", "sc-bytes"},
 	fieldAgent: {"request.headers.User-Agent", "request.headers.user-agent", "http_user_agent",
 		"user_agent", "user_agent.original", "userAgent", "user-agent", "agent", "request_User-Agent",
 		"ClientRequestUserAgent", "httpRequest.userAgent", "req.headers.user-agent",

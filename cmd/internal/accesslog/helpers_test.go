@@ -13,13 +13,12 @@ import (
 type request struct {
 	time                 string
 	ip, user, host, path string
-	size                 int64
 }
 
 func kept(rec *Record) request {
 	return request{
 		time.Unix(0, rec.Time).UTC().Format(time.RFC3339Nano),
-		string(rec.Peer), string(rec.User), string(rec.Host), string(rec.Path), rec.Size,
+		string(rec.Peer), string(rec.User), string(rec.Host), string(rec.Path),
 	}
 }
 

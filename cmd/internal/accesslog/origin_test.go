@@ -49,7 +49,7 @@ func TestOrigins(t *testing.T) {
 			}
 			continue
 		}
-		want := request{at, tt.ip, tt.user, tt.host, "/p", 1}
+		want := request{at, tt.ip, tt.user, tt.host, "/p"}
 		if len(got) != 1 || got[0] != want {
 			t.Errorf("%s: got %+v, malformed %v; want %+v", tt.origin, got, bad, want)
 		}

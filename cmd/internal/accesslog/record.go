@@ -5,9 +5,6 @@ import (
 	"fmt"
 )
 
-// Unknown is the Size of a response whose size was not logged.
-const Unknown = -1
-
 // Record is one request. A value that the log does not have (a "-", a missing or null JSON
 // field) is empty. The slices are valid until the next record is read.
 type Record struct {
@@ -30,8 +27,6 @@ type Record struct {
 	Path, Query []byte
 	// Status is the status of the response, three digits.
 	Status []byte
-	// Size is the number of bytes of the response, or Unknown.
-	Size int64
 	// Agent is the User-Agent of the request, in Combined, ALB, Envoy, and the formats that name their
 	// fields. A client can send any.
 	Agent []byte
@@ -52,7 +47,7 @@ func (rec *Record) reset(n int) {
 	}
 	fields = fields[:n]
 	clear(fields)
-	*rec = Record{Size: Unknown, Fields: fields}
+	*rec = Record{Fields: fields}
 }
 
 // Format is the format of a log.

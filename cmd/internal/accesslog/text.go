@@ -16,20 +16,6 @@ var (
 	scheme = []byte("://")
 )
 
-// setSize sets the size from digits, before which HAProxy writes a plus for a response that was not
-// complete. A dash leaves it Unknown.
-func (rec *Record) setSize(b []byte) bool {
-	b = bytes.TrimPrefix(b, []byte{'+'})
-	if len(b) == 0 || len(b) > 18 { // 18 digits always fit
-		return false
-	}
-	if string(b) == "-" {
-		return true
-	}
-	rec.Size = parseDigits(b)
-	return rec.Size >= 0
-}
-
 // withoutPort returns a host without its port.
 func withoutPort(b []byte) []byte {
 	colon := bytes.LastIndexByte(b, ':')
@@ -42,6 +28,11 @@ func withoutPort(b []byte) []byte {
 // isStatus reports whether b is a status of a response, or a dash for none.
 func isStatus(b []byte) bool {
 	return len(b) == 3 && parseDigits(b) >= 0 || string(b) == "-"
+}
+
+// isSize reports whether b is a number of bytes, or a dash for none.
+func isSize(b []byte) bool {
+	return len(b) > 0 && len(b) <= 18 && parseDigits(b) >= 0 || string(b) == "-"
 }
 
 // cutField cuts off the next field, after a space. The rest begins with the space after the

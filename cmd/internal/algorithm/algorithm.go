@@ -15,10 +15,9 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Take takes a cost in tokens, or takes nothing and returns false. It decides the requests of one
-// key. Instants are in nanoseconds since 1970, and never step back. It is not safe for concurrent
-// use.
-type Take func(now, cost uint64) bool
+// Take takes a token, or takes nothing and returns false. It decides the requests of one key.
+// Instants are in nanoseconds since 1970, and never step back. It is not safe for concurrent use.
+type Take func(now uint64) bool
 
 // New has, by name, what returns the algorithm for a new key with a burst and a window.
 var New = map[string]func(burst, window uint64) Take{
@@ -43,48 +42,43 @@ func Window(l tb.Limit) (time.Duration, error) {
 		l.Capacity, l.Tokens, l.Per)
 }
 
-// fixedWindow counts the tokens that were granted since the window began. All keys have the same
-// windows.
+// fixedWindow counts the grants since the window began. All keys have the same windows.
 func fixedWindow(burst, size uint64) Take {
 	var window, granted uint64 // window is its number
-	return func(now, cost uint64) bool {
+	return func(now uint64) bool {
 		if w := now / size; w != window {
 			window, granted = w, 0
 		}
-		if granted+cost > burst {
+		if granted == burst {
 			return false
 		}
-		granted += cost
+		granted++
 		return true
 	}
 }
 
-// slidingLog has a record of each grant of the last window. It is exact: no window of that length,
-// wherever it begins, has more than the burst.
+// slidingLog has the instant of each grant of the last window. It is exact: no window of that
+// length, wherever it begins, has more than the burst.
 func slidingLog(burst, window uint64) Take {
-	type record struct{ instant, tokens uint64 }
-	var records []record // in the order of time
-	var granted uint64   // their sum
-	return func(now, cost uint64) bool {
-		for len(records) > 0 && records[0].instant+window <= now {
-			granted -= records[0].tokens
-			records = records[1:]
+	var grants []uint64 // in the order of time
+	return func(now uint64) bool {
+		for len(grants) > 0 && grants[0]+window <= now {
+			grants = grants[1:]
 		}
-		if granted+cost > burst {
+		if uint64(len(grants)) == burst {
 			return false
 		}
-		granted += cost
-		records = append(records, record{now, cost})
+		grants = append(grants, now)
 		return true
 	}
 }
 
-// slidingWindow counts the tokens of the present window and of the window before. It estimates the
-// tokens of the last window-length of time: it assumes that the grants of the window before were
+// slidingWindow counts the grants of the present window and of the window before. It estimates the
+// grants of the last window-length of time: it assumes that the ones of the window before were
 // spread evenly, and counts the share of them that the length still covers.
 func slidingWindow(burst, size uint64) Take {
 	var window, previous, present uint64 // window is the number of the present one
-	return func(now, cost uint64) bool {
+	return func(now uint64) bool {
 		w, elapsed := now/size, now%size
 		if w > window+1 {
 			present = 0
@@ -92,16 +86,16 @@ func slidingWindow(burst, size uint64) Take {
 		if w > window {
 			window, previous, present = w, present, 0
 		}
-		if present+cost > burst {
+		if present == burst {
 			return false
 		}
 		hi, lo := bits.Mul64(previous, size-elapsed)
 		covered, rest := bits.Div64(hi, lo, size)
-		room := burst - present - cost
+		room := burst - present - 1
 		if covered > room || covered == room && rest > 0 {
 			return false
 		}
-		present += cost
+		present++
 		return true
 	}
 }
@@ -113,12 +107,8 @@ func slidingWindow(burst, size uint64) Take {
 // time.
 func gcra(burst, tolerance uint64) Take {
 	var arrival uint64
-	return func(now, cost uint64) bool {
-		if cost > burst {
-			return false
-		}
-		hi, lo := bits.Mul64(cost, tolerance)
-		each, _ := bits.Div64(hi, lo, burst)
+	each := tolerance / burst
+	return func(now uint64) bool {
 		next := max(arrival, now) + each
 		if next > now+tolerance {
 			return false

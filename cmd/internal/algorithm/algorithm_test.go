@@ -20,27 +20,21 @@ func windowOf(t testing.TB, burst int, tokens int64, per time.Duration) uint64 {
 	return uint64(window)
 }
 
-// grant is a granted request.
-type grant struct{ instant, tokens uint64 }
-
-// most returns the most tokens that were granted in any interval of d, without its first instant.
-func most(grants []grant, d uint64) (tokens uint64) {
-	var sum uint64
+// most returns the most grants in any interval of d, without its first instant.
+func most(grants []uint64, d uint64) (n int) {
 	first := 0
-	for _, g := range grants {
-		sum += g.tokens
-		for grants[first].instant+d <= g.instant {
-			sum -= grants[first].tokens
+	for i, g := range grants {
+		for grants[first]+d <= g {
 			first++
 		}
-		tokens = max(tokens, sum)
+		n = max(n, i+1-first)
 	}
-	return tokens
+	return n
 }
 
-// traffic returns random requests of about twice the limit: bursts, pauses, and costs of several
-// tokens, with the instants in order.
-func traffic(burst, window uint64, r *rand.Rand, n int) (requests []grant) {
+// traffic returns the instants of random requests of about twice the limit, with bursts and pauses,
+// in order.
+func traffic(burst, window uint64, r *rand.Rand, n int) (requests []uint64) {
 	now := uint64(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano())
 	for range n {
 		switch r.Uint64N(10 + 4*burst) {
@@ -51,11 +45,7 @@ func traffic(burst, window uint64, r *rand.Rand, n int) (requests []grant) {
 		default:
 			now += r.Uint64N(window/burst + 1)
 		}
-		cost := uint64(1)
-		if r.IntN(4) == 0 {
-			cost = 1 + r.Uint64N(min(burst, 3))
-		}
-		requests = append(requests, grant{now, cost})
+		requests = append(requests, now)
 	}
 	return requests
 }
@@ -71,23 +61,23 @@ func TestBounds(t *testing.T) {
 		requests := traffic(uint64(burst), window, r, 500)
 		for _, name := range Names {
 			take := New[name](uint64(burst), window)
-			var grants []grant
-			for i, q := range requests {
-				sum := q.tokens
+			var grants []uint64
+			for i, now := range requests {
+				sum := 1
 				for _, g := range grants {
-					if g.instant+window > q.instant {
-						sum += g.tokens
+					if g+window > now {
+						sum++
 					}
 				}
-				got := take(q.instant, q.tokens)
-				if name == "sliding-log" && got != (sum <= uint64(burst)) {
+				got := take(now)
+				if name == "sliding-log" && got != (sum <= burst) {
 					t.Fatalf("%d in %d ns, request %d: granted %v, %d in a window", burst, window, i, got, sum)
 				}
 				if got {
-					grants = append(grants, q)
+					grants = append(grants, now)
 				}
 			}
-			if n := most(grants, window); n > uint64(2*burst) || len(grants) == 0 ||
+			if n := most(grants, window); n > 2*burst || len(grants) == 0 ||
 				len(grants) == len(requests) {
 				t.Errorf("%s, burst %d in %d ns: %d in a window, %d of %d granted", name, burst, window, n,
 					len(grants), len(requests))
@@ -99,17 +89,17 @@ func TestBounds(t *testing.T) {
 // The bounds that docs/what-it-is-not.md has are reached, up to a request, at the edge of a window.
 func TestBoundsAreReached(t *testing.T) {
 	const edge, step = 100 * 2 * second, uint64(time.Millisecond)
-	for name, want := range map[string]map[time.Duration]uint64{ // by interval
+	for name, want := range map[string]map[time.Duration]int{ // by interval
 		"fixed-window":   {250 * time.Millisecond: 20, 2 * time.Second: 20},
 		"sliding-log":    {250 * time.Millisecond: 10, 2 * time.Second: 10},
 		"sliding-window": {250 * time.Millisecond: 11, 2 * time.Second: 19},
 		"gcra":           {250 * time.Millisecond: 11, 2 * time.Second: 19},
 	} {
 		take := New[name](10, 2*second) // 5 a second
-		var grants []grant
+		var grants []uint64
 		for now := edge - step*20; now < edge+2*second-step*20; now += step {
-			if take(now, 1) {
-				grants = append(grants, grant{now, 1})
+			if take(now) {
+				grants = append(grants, now)
 			}
 		}
 		for d, n := range want {
@@ -137,7 +127,7 @@ func TestStepsByHand(t *testing.T) {
 		for _, s := range steps {
 			var got uint64
 			for range 15 {
-				if take(s.now, 1) {
+				if take(s.now) {
 					got++
 				}
 			}

@@ -45,7 +45,7 @@ func newContest(o *Options) (*contest, error) {
 	return c, nil
 }
 
-func (c *contest) decide(p pending, cost uint64) {
+func (c *contest) decide(p pending) {
 	all := c.contestants[p.client]
 	if all == nil {
 		for _, o := range c.outcomes {
@@ -54,7 +54,7 @@ func (c *contest) decide(p pending, cost uint64) {
 		c.contestants[p.client] = all
 	}
 	for i := range all {
-		if all[i].take(uint64(p.time), cost) {
+		if all[i].take(uint64(p.time)) {
 			continue
 		}
 		if c.outcomes[i].Refused++; !all[i].refused {

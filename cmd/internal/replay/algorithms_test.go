@@ -39,41 +39,23 @@ func TestAlgorithmsByHand(t *testing.T) {
 
 // GCRA grants what the token bucket grants, and the replay without algorithms is the same.
 func TestAlgorithmsOfASample(t *testing.T) {
-	for _, cost := range []string{"1", "3", "bytes"} {
-		o := options(t, "2", 20)
-		if cost == "bytes" {
-			o = options(t, "2000", 20_000)
-		}
-		o.Cost = mustCost(t, cost)
-		rep, got := compared(t, o, sampled(20_000))
-		bucket := *replay(t, o, sampled(20_000)).Limit
-		if bucket != *rep.Limit || got["gcra"].Refused != bucket.Refused ||
-			got["gcra"].KeysRefused != bucket.KeysRefused || bucket.Refused == 0 {
-			t.Errorf("cost %s: %+v and %+v, without algorithms %+v", cost, *rep.Limit, got["gcra"], bucket)
-		}
+	o := options(t, "2", 20)
+	rep, got := compared(t, o, sampled(20_000))
+	bucket := *replay(t, o, sampled(20_000)).Limit
+	if bucket != *rep.Limit || got["gcra"].Refused != bucket.Refused ||
+		got["gcra"].KeysRefused != bucket.KeysRefused || bucket.Refused == 0 {
+		t.Errorf("%+v and %+v, without algorithms %+v", *rep.Limit, got["gcra"], bucket)
 	}
 }
 
-// A cost above the burst is refused; one that is not whole and a key beyond the bound are errors.
-func TestAlgorithmsOutOfBounds(t *testing.T) {
+// A key beyond the bound is an error.
+func TestAlgorithmsLookAtAllKeys(t *testing.T) {
 	o := options(t, "1", 10)
-	o.Cost = mustCost(t, "bytes")
-	_, got := compared(t, o, input("a.log", line("a", 1, 11)+line("a", 1, 3)+line("a", 1, 2)))
-	for name, g := range got {
-		if g.Refused != 1 {
-			t.Errorf("%s: %+v", name, g)
-		}
-	}
 	o.MaxKeys, o.Algorithms = 2, algorithm.Names[:1]
-	for cost, want := range map[string]string{
-		"1":   "more than 2 keys, and --algorithm looks at all of them: want a greater --max-keys",
-		"0.5": "a request costs 0.5 tokens: --algorithm needs whole tokens",
-	} {
-		o.Cost = mustCost(t, cost)
-		_, err := Run(t.Context(), o,
-			[]Input{input("a.log", line("a", 1, 1)+line("b", 1, 1)+line("c", 1, 1))})
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("cost %s: error %v, want %s", cost, err, want)
-		}
+	_, err := Run(t.Context(), o,
+		[]Input{input("a.log", line("a", 1, 1)+line("b", 1, 1)+line("c", 1, 1))})
+	const want = "more than 2 keys, and --algorithm looks at all of them: want a greater --max-keys"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
 	}
 }

@@ -3,12 +3,10 @@ package replay
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/suggest"
 	"github.com/seed-181794aa/ratelimit/internal/compositekey"
-	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // client is a key of a log with its requests, and what the limit does to them. A log may have a
@@ -87,8 +85,8 @@ func (cs *clients) of(key []byte) *client {
 }
 
 // fill fills in whom the limit of a report refuses.
-func (cs *clients) fill(rep *Report, cost Cost) {
-	rep.Kinds = kindsOf(cs.byKey, rep.Limit, cost)
+func (cs *clients) fill(rep *Report) {
+	rep.Kinds = kindsOf(cs.byKey, rep.Limit)
 	var top []*client // in their order
 	for _, c := range cs.byKey {
 		if c.refused > 0 {
@@ -122,18 +120,14 @@ func (cs *clients) kinds() []suggest.Kind {
 	return kinds
 }
 
-// check returns the cost of a request in whole tokens, or an error if the cost is not whole or
-// there are more clients than the bound. The name is what needs whole tokens, and looks at all
+// check returns an error if there are more clients than the bound. The name is what looks at all
 // clients.
-func (cs *clients) check(p pending, name string) (cost uint64, err error) {
-	switch {
-	case p.cost != math.Trunc(p.cost):
-		return 0, fmt.Errorf("a request costs %v tokens: %s needs whole tokens", p.cost, name)
-	case cs.more:
-		return 0, fmt.Errorf("the log has more than %s keys, and %s looks at all of them:"+
-			" want a greater --max-keys", grouped(cs.bound), name)
+func (cs *clients) check(name string) error {
+	if !cs.more {
+		return nil
 	}
-	return uint64(min(p.cost, tb.MaxCapacity+1)), nil
+	return fmt.Errorf("the log has more than %s keys, and %s looks at all of them:"+
+		" want a greater --max-keys", grouped(cs.bound), name)
 }
 
 // Kind is a kind of clients, and whom of them the limit refuses.
@@ -151,13 +145,9 @@ type Kind struct {
 }
 
 // kindsOf returns the kinds of clients that there are, and whom of them a limit refuses.
-func kindsOf(clients map[string]*client, l *Limit, cost Cost) (kinds []Kind) {
-	many := uint64(math.MaxUint64) // more requests than the limit grants at once
-	if cost.constant > 0 {
-		many = uint64(float64(l.Burst) / cost.constant)
-	}
+func kindsOf(clients map[string]*client, l *Limit) (kinds []Kind) {
 	all := [suggest.Kinds + 1]Kind{{Kind: "several paths"}, {Kind: "one path"}, {Kind: "one request"},
-		{Kind: "more than " + counted(many, "request")}}
+		{Kind: "more than " + counted(l.Burst, "request")}}
 	count := func(k *Kind, c *client) {
 		k.Clients++
 		k.Requests += c.requests
@@ -170,7 +160,7 @@ func kindsOf(clients map[string]*client, l *Limit, cost Cost) (kinds []Kind) {
 	}
 	for _, c := range clients {
 		count(&all[c.kind()], c)
-		if c.requests > many {
+		if c.requests > l.Burst {
 			count(&all[suggest.Kinds], c)
 		}
 	}

@@ -44,7 +44,6 @@ type Options struct {
 	Keys       []string          `name:"key" default:"ip" help:"${replay_key}"`
 	IPv6Prefix int               `name:"ipv6-prefix" default:"64" help:"Bits of IPv6 that are a client."`
 	Trusted    []cli.Network     `name:"trusted-proxies" placeholder:"CIDR" help:"${replay_trusted}"`
-	Cost       Cost              `default:"1" help:"${replay_cost}"`
 	Field      map[string]string `mapsep:"," placeholder:"NAME=FIELD" help:"${replay_field}"`
 	Format     string            `placeholder:"LOG_FORMAT" help:"${replay_format}"`
 
@@ -98,8 +97,8 @@ func (o *Options) complete() (err error) {
 		return errors.New("--max-keys: want a whole number, 1 to 1073741824")
 	case o.Burst < 0, o.Burst > tb.MaxCapacity:
 		return errors.New("--burst: want a whole number, 1 to 1073741824")
-	case o.PolicyFile != "" && (!slices.Equal(o.Keys, []string{"ip"}) || o.Cost.String() != "1"):
-		return errors.New("want either --policy, or --key or --cost, and not both")
+	case o.PolicyFile != "" && !slices.Equal(o.Keys, []string{"ip"}):
+		return errors.New("want either --policy or --key, and not both")
 	case !suggest && (o.ByPath || o.Export != nil):
 		return errors.New("--by-path and --export: want --suggest, and no limit")
 	case suggest && rate:
@@ -211,10 +210,8 @@ var Vars = kong.Vars{
 		" request.headers.X-Api-Key. Several, with commas between, make a composite key.",
 	"replay_trusted": "Networks of the proxies in front of the server, separated by commas, whose" +
 		" X-Forwarded-For is believed.",
-	"replay_cost": "Tokens that a request takes: a number, bytes (the size of the response), or a" +
-		" field such as the seconds or the tokens of a model that it took.",
 	"replay_field": "Where a log that names its fields has time, ip (the peer), forwarded, user," +
-		" host, method, uri, query, status, size or agent, instead of the usual fields.",
+		" host, method, uri, query, status or agent, instead of the usual fields.",
 	"replay_format": "The log_format of nginx that wrote the log, such as '$$remote_addr" +
 		" [$$time_local] \"$$request\"', instead of detection.",
 	"replay_max_keys": "Bound on the keys of each limiter, and so on memory: 1 to 1073741824.",
@@ -234,8 +231,8 @@ Exit status:
 
     0  The input was replayed.
     1  A part of the input was not replayed, because of an error, the order of its lines or an
-       interrupt, most lines of a log are malformed, or no request has a part of the key or the
-       cost field. The report covers the rest. With --json and --export, also if the answer may
-       be wrong or there is none.
+       interrupt, most lines of a log are malformed, or no request has a part of the key. The
+       report covers the rest. With --json and --export, also if the answer may be wrong or
+       there is none.
     2  The flags have a mistake.`
 }

@@ -82,8 +82,8 @@ func (rep *Report) printExport(stdout io.Writer) error {
 		if text, err = policyOf(rep.Suggestion.plan(rep.Limit), o); err != nil {
 			why = err.Error()
 		}
-	case !slices.Equal(o.Keys, []string{"ip"}) || o.Cost.constant != 1:
-		why = "it needs --key ip and --cost 1"
+	case !slices.Equal(o.Keys, []string{"ip"}):
+		why = "it needs --key ip"
 	case o.IPv6Prefix%8 != 0:
 		why = "it needs whole bytes in --ipv6-prefix, such as 48, 56 or 64"
 	default:
@@ -109,12 +109,6 @@ func policyOf(plan []PathLimit, o *Options) (text string, err error) {
 	}
 	if slices.ContainsFunc(o.Keys, func(part string) bool { return part != "ip" }) {
 		rule.OnMissing = policy.Shared // as in a replay
-	}
-	if o.Cost.constant == 0 {
-		return "", errors.New("a policy would settle the cost after the response")
-	}
-	if o.Cost.constant != 1 {
-		rule.Cost.Fixed = o.Cost.constant
 	}
 	var all policy.Policy
 	for _, p := range plan {
@@ -159,8 +153,8 @@ func policyKey(part string, ipv6Prefix int) (key string, ok bool) {
 	return "", false
 }
 
-// flags returns the flags, besides the limit, with which a replay and a proxy find the same keys
-// and costs. Flags with their default are left out.
+// flags returns the flags, besides the limit, with which a replay and a proxy find the same keys.
+// Flags with their default are left out.
 func (o *Options) flags() (replay, proxy string) {
 	var b strings.Builder
 	add := func(flag, value, byDefault string) {
@@ -172,7 +166,6 @@ func (o *Options) flags() (replay, proxy string) {
 	proxy = b.String()
 	add("key", strings.Join(o.Keys, ","), "ip")
 	add("ipv6-prefix", strconv.Itoa(o.IPv6Prefix), "64")
-	add("cost", o.Cost.String(), "1")
 	for _, name := range slices.Sorted(maps.Keys(o.Field)) {
 		add("field", name+"="+o.Field[name], "")
 	}

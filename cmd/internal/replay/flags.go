@@ -3,13 +3,11 @@ package replay
 import (
 	"errors"
 	"fmt"
-	"math"
 	"math/big"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -84,64 +82,9 @@ func parsePeriod(s string) (time.Duration, bool) {
 	return d, err == nil && d > 0
 }
 
-// Cost is the number of tokens that a request takes: a constant, the size of the response in bytes,
-// or the value of a field, such as the tokens of a language model or the seconds that a request
-// took.
-//
-// No request is free. A response that is empty, or whose size was not logged, costs as much
-// as one byte. A request whose field is missing or not a positive number costs one token,
-// and the report counts such requests.
-type Cost struct {
-	text     string
-	constant float64 // in tokens; 0 if the cost varies
-	field    string  // empty for the size
-}
-
-const wantCost = "want a number of tokens above 0 and up to 1073741824, bytes, or" +
-	" the name of a field"
-
-// String returns the cost as it was written.
-func (c Cost) String() string { return c.text }
-
-// UnmarshalText parses a cost.
-func (c *Cost) UnmarshalText(text []byte) error {
-	*c = Cost{text: string(text)}
-	number, err := strconv.ParseFloat(c.text, 64)
-	ok := true
-	switch {
-	case err == nil:
-		c.constant = number
-		ok = number > 0 && number <= tb.MaxCapacity
-	case c.text != "bytes":
-		c.field = c.text
-		ok = isFieldName(c.field)
-	}
-	if !ok {
-		return fmt.Errorf("%q: %s", text, wantCost)
-	}
-	return nil
-}
-
 // isFieldName reports whether s can name a field. Otherwise it is a misspelt number or unit.
 func isFieldName(s string) bool {
 	return s != "" && !strings.ContainsAny(s, "/ ") && !strings.ContainsAny(s[:1], "+-.0123456789")
-}
-
-// tokens returns the cost of a request. If the cost stands in for a field without a usable
-// value, standIn is true. The field is the last one of rec.Fields.
-func (c *Cost) tokens(rec *accesslog.Record) (cost float64, standIn bool) {
-	switch {
-	case c.constant > 0:
-		return c.constant, false
-	case c.field == "":
-		return float64(max(rec.Size, 1)), false
-	}
-	text := rec.Fields[len(rec.Fields)-1]
-	cost, err := strconv.ParseFloat(string(text), 64)
-	if err != nil || !(cost > 0) || math.IsInf(cost, 1) {
-		return 1, true
-	}
-	return cost, false
 }
 
 // Share is a share of the clients as a user writes it: 0.1%.

@@ -16,12 +16,12 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/hostname"
 )
 
-// keyer finds the clients and the costs of requests, for the modes with --key and --cost. It
-// composes the key of a request from its parts.
+// keyer finds the clients of requests, for the modes with --key. It composes the key of a request
+// from its parts.
 type keyer struct {
 	parts   []func(*accesslog.Record) []byte
 	names   []string
-	extra   []string // the fields that the parts and the cost need
+	extra   []string // the fields that the parts need
 	missing []uint64 // by part: the number of requests without it
 
 	rules  clientaddr.Rules
@@ -34,8 +34,6 @@ type keyer struct {
 	clients   clients
 	requests  uint64
 	forwarded forwarded
-	cost      Cost
-	standIns  uint64 // requests whose cost field had no usable value
 }
 
 const wantKey = "want ip, user, path, host or the name of a JSON field," +
@@ -47,7 +45,7 @@ func newKeyer(o *Options) (*keyer, error) {
 	}
 	rules, err := clientaddr.New(cli.Prefixes(o.Trusted), 0, o.IPv6Prefix)
 	k := &keyer{
-		names: o.Keys, missing: make([]uint64, len(o.Keys)), cost: o.Cost,
+		names: o.Keys, missing: make([]uint64, len(o.Keys)),
 		rules: rules, trusts: len(o.Trusted) > 0,
 		clients: clients{byKey: make(map[string]*client), bound: o.MaxKeys},
 	}
@@ -68,9 +66,6 @@ func newKeyer(o *Options) (*keyer, error) {
 			part = func(rec *accesslog.Record) []byte { return rec.Fields[i] }
 		}
 		k.parts = append(k.parts, part)
-	}
-	if o.Cost.field != "" {
-		k.extra = append(k.extra, o.Cost.field)
 	}
 	return k, err
 }
@@ -151,7 +146,7 @@ var paths = maphash.MakeSeed()
 
 func (k *keyer) fields() []string { return k.extra }
 
-// pack returns the client and the cost of a request. X-Forwarded-For is of interest if the client
+// pack returns the client of a request. X-Forwarded-For is of interest if the client
 // is the peer.
 func (k *keyer) pack(rec *accesslog.Record, _ accesslog.Format) pending {
 	c := k.clients.of(k.key(rec))
@@ -164,21 +159,15 @@ func (k *keyer) pack(rec *accesslog.Record, _ accesslog.Format) pending {
 		}
 		c.habit.add(rec)
 	}
-	cost, standIn := k.cost.tokens(rec)
-	if standIn {
-		k.standIns++
-	}
-	return pending{client: c, cost: cost, path: uint32(maphash.Bytes(paths, rec.Path))}
+	return pending{client: c, path: uint32(maphash.Bytes(paths, rec.Path))}
 }
 
-// fillKeys fills in the keys, what the log lacks of them and of costs, and whether the clients may
-// be proxies.
+// fillKeys fills in the keys, what the log lacks of them, and whether the clients may be proxies.
 func (k *keyer) fillKeys(rep *Report) {
 	rep.Keys, rep.KeysExact = uint64(len(k.clients.byKey)), !k.clients.more
 	for i, name := range k.names {
 		rep.Missing[name] = k.missing[i]
 	}
-	rep.CostStandIns = k.standIns
 	if part := slices.Index(k.names, "ip"); part >= 0 {
 		if rep.Clients.fill(rep.Requests, &k.clients, part, &k.forwarded) {
 			rep.Doubts = append(rep.Doubts, rep.Clients.doubt(rep))

@@ -35,24 +35,20 @@ func newLimitMode(o *Options) (*limitMode, error) {
 
 func (m *limitMode) decide(p pending) (granted bool, _ error) {
 	if m.contest != nil {
-		cost, err := m.clients.check(p, "--algorithm")
-		if err != nil {
+		if err := m.clients.check("--algorithm"); err != nil {
 			return false, err
 		}
-		m.contest.decide(p, cost)
+		m.contest.decide(p)
 	}
 	m.now = time.Unix(0, p.time)
-	d, err := m.limiter.AllowAt(m.now, p.client.key, p.cost)
-	if err != nil {
-		return false, fmt.Errorf("cost %v: %w", p.cost, err)
-	}
+	d, err := m.limiter.AllowAt(m.now, p.client.key, 1)
 	if d.Allowed {
 		m.outcome.Granted++
 	} else {
 		m.outcome.Refused++
 		p.client.refused++
 	}
-	return d.Allowed, nil
+	return d.Allowed, err
 }
 
 func (m *limitMode) fill(rep *Report) {
@@ -63,7 +59,7 @@ func (m *limitMode) fill(rep *Report) {
 			counted(m.clients.bound, rep.thing()), rep.thing()))
 	}
 	rep.Limit, rep.EvictedInDebt = &m.outcome, m.limiter.Stats().EvictedInDebt
-	m.clients.fill(rep, m.cost)
+	m.clients.fill(rep)
 	if m.contest != nil {
 		rep.Algorithms = m.contest.outcomes
 	}

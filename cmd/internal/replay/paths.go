@@ -93,12 +93,12 @@ func (p *pathGroups) choose() {
 }
 
 // add adds a request to its group, if that is one of the chosen ones.
-func (p *pathGroups) add(at pending, cost uint64) {
+func (p *pathGroups) add(at pending) {
 	if p.chosen == nil {
 		p.choose()
 	}
 	if g := at.group; g != nil && g.collector != nil {
-		g.collector.Add(at.client.number, at.time, cost)
+		g.collector.Add(at.client.number, at.time)
 	}
 }
 
@@ -142,13 +142,13 @@ func (s *Suggestion) findByPath(
 			share = 0
 		}
 		s.Rates = burstsFor(o, found, share)
-		if all = leastLimit(s.Rates, o.leastBurst(), span); all == nil {
+		if all = leastLimit(s.Rates, span); all == nil {
 			return nil
 		}
 		s.Paths = []PathLimit{}
 		for _, g := range groups {
 			p := *g
-			p.Limit = leastLimit(burstsFor(o, p.found, share), o.leastBurst(), span)
+			p.Limit = leastLimit(burstsFor(o, p.found, share), span)
 			if p.Limit != nil {
 				p.Clients, p.Limit.KeysRefused = p.found.Clients(p.Limit.index, p.Limit.Burst)
 				p.Limit.Uncounted = true

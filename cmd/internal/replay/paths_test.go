@@ -29,7 +29,7 @@ func TestGroupsOfPaths(t *testing.T) {
 // The groups are chosen once, even if the first requests have none.
 func TestGroupsOfPathsAreChosenOnce(t *testing.T) {
 	p := &pathGroups{byPath: make(map[string]*PathLimit)}
-	p.add(pending{group: p.of([]byte("*")), client: new(client)}, 1)
+	p.add(pending{group: p.of([]byte("*")), client: new(client)})
 	if g := p.of([]byte("/late")); g != nil || p.chosen == nil {
 		t.Errorf("%+v is chosen later", g)
 	}
@@ -115,7 +115,7 @@ func TestLimitsByPathShareTheirClients(t *testing.T) {
 		t.Errorf("%d of %d clients are refused by limits of %d paths", s.Together, rep.Keys, len(s.Paths))
 	}
 	for _, p := range s.Paths {
-		if p.Limit.Burst < leastRequests {
+		if p.Limit.Burst < leastBurst {
 			t.Errorf("%s has a burst of %d", p.Path, p.Limit.Burst)
 		}
 	}
@@ -171,7 +171,7 @@ func TestExports(t *testing.T) {
 // prefix counts the requests to all paths below it together.
 func TestNamesOfLimitsAreDistinct(t *testing.T) {
 	rep := Report{Suggestion: &Suggestion{}, Limit: &Limit{Rate: mustRate(t, "5"), Burst: 9},
-		options: &Options{Keys: []string{"ip"}, IPv6Prefix: 64, Cost: mustCost(t, "1")}}
+		options: &Options{Keys: []string{"ip"}, IPv6Prefix: 64}}
 	s := rep.Suggestion
 	for _, path := range []string{"/", "/api", "/api/", "/a.pi/", "/b", "/b-7", "/b/"} {
 		l := &Limit{Rate: mustRate(t, "1"), Burst: 2}
@@ -211,7 +211,7 @@ func TestNamesOfLimitsAreDistinct(t *testing.T) {
 func TestNothingToExport(t *testing.T) {
 	for _, tt := range []struct{ name, key, want string }{
 		{"policy", "path", "a policy has no key for path"},
-		{"nginx", "path", "it needs --key ip and --cost 1"},
+		{"nginx", "path", "it needs --key ip"},
 		{"nginx", "ip", "it needs whole bytes in --ipv6-prefix"},
 	} {
 		o := suggestOptions(t, "5%", "1")

@@ -14,7 +14,7 @@ import (
 func policyOptions(t testing.TB, policy string) (Options, error) {
 	t.Helper()
 	o := Options{
-		Keys: []string{"ip"}, IPv6Prefix: 64, Cost: mustCost(t, "1"), MaxKeys: tb.DefaultMaxKeys,
+		Keys: []string{"ip"}, IPv6Prefix: 64, MaxKeys: tb.DefaultMaxKeys,
 		PolicyFile: testkit.File(t, "policy.json", policy),
 	}
 	if err := o.complete(); err != nil {
@@ -43,10 +43,9 @@ func (o *PolicyOutcome) counts() string {
 
 func TestAPolicyOfOneRuleDecidesAsItsLimit(t *testing.T) {
 	const policy = `{"name": "x", "limit_keys": ["ip:address"],
-		"algorithm_config": {"tokens_per_second": 2, "burst": 7, "fixed_cost": 1.5}}`
+		"algorithm_config": {"tokens_per_second": 4, "burst": 14, "fixed_cost": 2}}`
 	got := replayPolicy(t, policy, sampled(20_000)).Policy
 	o := options(t, "2", 7)
-	o.Cost = mustCost(t, "1.5")
 	rep := replay(t, o, sampled(20_000))
 	want := rep.Limit
 	if want.Refused == 0 || got.Granted != want.Granted || got.Refused != want.Refused ||

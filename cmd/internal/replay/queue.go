@@ -30,7 +30,6 @@ type queue struct {
 // pending is a request in a queue. Its time is in nanoseconds since 1970.
 type pending struct {
 	time   int64
-	cost   float64
 	path   uint32     // a hash
 	client *client    // nil under a policy
 	group  *PathLimit // nil without --by-path

@@ -38,7 +38,6 @@ func TestRequestsAreDecidedInTheOrderOfTheirTimes(t *testing.T) {
 	} {
 		if name == "limit" {
 			o.Algorithms = []string{"fixed-window", "gcra"}
-			o.Rate, o.Burst, o.Cost = mustRate(t, "40"), 2000, mustCost(t, "bytes")
 		}
 		print := func(log string) string {
 			res := replay(t, o, input("a.log", log))
@@ -60,14 +59,14 @@ func TestRequestsAreDecidedInTheOrderOfTheirTimes(t *testing.T) {
 }
 
 // passed returns the times that a queue of some length passes on, and the late ones that it does
-// not take. The costs are the numbers of the lines, which keep their order if their times are the
+// not take. The paths are the numbers of the lines, which keep their order if their times are the
 // same.
 func passed(most int, times []int64) (all, late []int64) {
 	q := newQueue(most)
 	var last pending
 	decide := func(p pending) error {
-		if p.time == last.time && p.cost < last.cost {
-			return fmt.Errorf("line %v is after line %v of the same time", p.cost, last.cost)
+		if p.time == last.time && p.path < last.path {
+			return fmt.Errorf("line %v is after line %v of the same time", p.path, last.path)
 		}
 		last = p
 		all = append(all, p.time)
@@ -76,7 +75,7 @@ func passed(most int, times []int64) (all, late []int64) {
 	for i, t := range times {
 		if !q.takes(t) {
 			late = append(late, t)
-		} else if q.add(pending{time: t, cost: float64(i)}) {
+		} else if q.add(pending{time: t, path: uint32(i)}) {
 			if err := q.pass((q.len()+1)/2, decide); err != nil {
 				panic(err)
 			}

@@ -41,9 +41,8 @@ type Report struct {
 	// Busiest is the second with the most requests. It is left out if there is no request.
 	Busiest *Busiest `json:"busiest,omitempty"`
 
-	// KeyParts and Cost are the flags --key and --cost.
+	// KeyParts is the flag --key.
 	KeyParts []string `json:"key_parts"`
-	Cost     string   `json:"cost"`
 	// Keys is the number of distinct keys. If KeysExact is false, there are more, and no count of keys
 	// has the others.
 	Keys      uint64 `json:"keys"`
@@ -51,8 +50,6 @@ type Report struct {
 	// Missing counts the requests without a part of the key, by part. They share the
 	// bucket of the empty value.
 	Missing map[string]uint64 `json:"missing"`
-	// CostStandIns counts the requests whose cost field was not a positive number.
-	CostStandIns uint64 `json:"cost_stand_ins"`
 	// Clients says what is remarkable about the clients, if ip is in the key.
 	Clients Clients `json:"clients"`
 
@@ -67,7 +64,7 @@ type Report struct {
 	Algorithms []AlgorithmOutcome `json:"algorithms"`
 	// Suggestion is left out unless a limit is asked for.
 	Suggestion *Suggestion `json:"suggestion,omitempty"`
-	// Policy is left out unless --policy names one. Its rules have their own keys and costs. So
+	// Policy is left out unless --policy names one. Its rules have their own keys. So
 	// Keys is 0 then, and Missing has no counts.
 	Policy *PolicyOutcome `json:"policy,omitempty"`
 
@@ -108,7 +105,7 @@ type Limit struct {
 	// KeysRefused is how many keys are refused at least once.
 	KeysRefused uint64 `json:"keys_refused"`
 	// Granted and Refused count requests. They are 0 and Uncounted is true under a suggested limit if
-	// costs vary or there are more than 4,194,304 requests.
+	// there are more than 4,194,304 requests.
 	Granted   uint64 `json:"granted"`
 	Refused   uint64 `json:"refused"`
 	Uncounted bool   `json:"uncounted,omitempty"`
@@ -138,12 +135,12 @@ func newReport(o *Options) *Report {
 	return &Report{
 		Files: []File{}, Malformed: []string{}, Others: []string{}, Doubts: []string{}, Kinds: []Kind{},
 		Top: []TopKey{}, Algorithms: []AlgorithmOutcome{}, Missing: make(map[string]uint64),
-		KeyParts: o.Keys, Cost: o.Cost.String(), options: o,
+		KeyParts: o.Keys, options: o,
 	}
 }
 
-// checkNames returns an error if no request has a part of the key or the field of the cost,
-// because its name is then a mistake.
+// checkNames returns an error if no request has a part of the key, because its name is then a
+// mistake.
 func (rep *Report) checkNames() error {
 	if rep.Policy != nil {
 		return rep.Policy.missing
@@ -157,10 +154,6 @@ func (rep *Report) checkNames() error {
 			}
 			errs = append(errs, err)
 		}
-	}
-	if n := rep.CostStandIns; n > 0 && n == rep.Requests {
-		errs = append(errs, fmt.Errorf("no request has a positive number in %s, the field of --cost",
-			rep.Cost))
 	}
 	return errors.Join(errs...)
 }

@@ -17,7 +17,7 @@ import (
 func options(t testing.TB, rate string, burst int) Options {
 	return Options{
 		Rate: mustRate(t, rate), Burst: burst, Keys: []string{"ip"},
-		IPv6Prefix: 64, Cost: mustCost(t, "1"), MaxKeys: tb.DefaultMaxKeys,
+		IPv6Prefix: 64, MaxKeys: tb.DefaultMaxKeys,
 	}
 }
 

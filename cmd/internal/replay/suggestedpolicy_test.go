@@ -10,12 +10,12 @@ import (
 // The suggested limit and the suggested policy refuse as many clients as the suggestion says, and
 // both refuse the same requests.
 func TestTheSuggestionIsKept(t *testing.T) {
-	for _, tt := range []struct{ key, cost, rates string }{
-		{"ip", "1", "0.01,0.1,10"},
-		{"ip", "3", "0.3,1/ns"},
-		{"host,ip", "7", "0.3,3/7s"},
-		{"host", "2", "0.3"},
-		{"request.headers.X-Api-Key", "1", "0.08"},
+	for _, tt := range []struct{ key, rates string }{
+		{"ip", "0.01,0.1,10"},
+		{"ip", "0.1,1/ns"},
+		{"host,ip", "0.04,3/70s"},
+		{"host", "0.15"},
+		{"request.headers.X-Api-Key", "0.08"},
 	} {
 		rnd := rand.New(rand.NewPCG(1, 3))
 		pick := func(values ...string) string { return values[rnd.IntN(len(values))] }
@@ -29,7 +29,7 @@ func TestTheSuggestionIsKept(t *testing.T) {
 		}
 		in := input("a.log", log.String())
 		o := suggestOptions(t, "34%", tt.rates)
-		o.Keys, o.Cost = strings.Split(tt.key, ","), mustCost(t, tt.cost)
+		o.Keys = strings.Split(tt.key, ",")
 		rep := replay(t, o, in)
 		l := rep.Limit
 		if l == nil || l.KeysRefused == 0 {
@@ -67,14 +67,13 @@ func TestKeysOfAPolicy(t *testing.T) {
 }
 
 func TestAPolicyCannotHaveAllLimits(t *testing.T) {
-	for _, tt := range []struct{ key, rate, cost, want string }{
-		{"path", "5", "1", "no key for path"},
-		{"ip,user", "5", "1", "no key for user"},
-		{"ip", "5", "bytes", "settle the cost"},
-		{"host,http_host", "5", "1", "must be unique"},
+	for _, tt := range []struct{ key, want string }{
+		{"path", "no key for path"},
+		{"ip,user", "no key for user"},
+		{"host,http_host", "must be unique"},
 	} {
-		o := suggestOptions(t, "0%", tt.rate)
-		o.Keys, o.Cost = strings.Split(tt.key, ","), mustCost(t, tt.cost)
+		o := suggestOptions(t, "0%", "5")
+		o.Keys = strings.Split(tt.key, ",")
 		rep := replay(t, o, input("a.log", aDay(strings.Repeat(line("a", 1, 1), minRequests))))
 		const why = "There is no policy for tb-proxy: "
 		if got := between(rendered(t, rep), why, "\n"); !strings.Contains(got, tt.want) {
@@ -88,13 +87,13 @@ func TestSuggestedFlags(t *testing.T) {
 	if replay, proxy := o.flags(); replay != "" || proxy != "" {
 		t.Errorf("%q and %q by default", replay, proxy)
 	}
-	o.Keys, o.IPv6Prefix, o.Cost = []string{"ip", "it's"}, 48, mustCost(t, "bytes")
+	o.Keys, o.IPv6Prefix = []string{"ip", "it's"}, 48
 	o.Trusted = networks(t, "10.0.0.0/8", "::1/128")
 	o.Format = `$remote_addr [$time_local] "$request"`
 	o.Field = map[string]string{"uri": "my;uri", "ip": "client.ip"}
 	replay, proxy := o.flags()
 	const trusted = ` --trusted-proxies 10.0.0.0/8,::1/128`
-	const want = trusted + ` --key 'ip,it'\''s' --ipv6-prefix 48 --cost bytes` +
+	const want = trusted + ` --key 'ip,it'\''s' --ipv6-prefix 48` +
 		` --field ip=client.ip --field 'uri=my;uri' --format '$remote_addr [$time_local] "$request"'`
 	if replay != want || proxy != trusted {
 		t.Errorf("got %s\nand %s\nwant %s\nand %s", replay, proxy, want, trusted)

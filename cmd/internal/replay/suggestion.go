@@ -13,8 +13,8 @@ import (
 const (
 	// minRequests is how many requests a suggestion needs: fewer say nothing about a client.
 	minRequests = 100
-	// leastRequests is the least burst of a suggested limit, in requests: a person clicks twice.
-	leastRequests = 5
+	// leastBurst is the least burst of a suggested limit: a person clicks twice.
+	leastBurst = 5
 	// minSpan is the least time of a log for a suggestion, and minIntervals how many times it is as
 	// long as a limit takes to refill a bucket: in less, clients that come back have not come back.
 	minSpan      = time.Hour
@@ -60,23 +60,23 @@ func newSuggestionMode(o *Options) (*suggestionMode, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &suggestionMode{keyer: k, collector: newCollector(o, uint64(o.Cost.constant))}
+	m := &suggestionMode{keyer: k, collector: newCollector(o, true)}
 	if o.ByPath {
 		m.paths = &pathGroups{
 			byPath:  make(map[string]*PathLimit),
-			collect: func() *suggest.Collector { return newCollector(o, 0) }, // without times
+			collect: func() *suggest.Collector { return newCollector(o, false) },
 		}
 	}
 	return m, nil
 }
 
-// newCollector returns a collector of requests with a fixed cost, whose times it keeps, or with 0.
-func newCollector(o *Options, cost uint64) *suggest.Collector {
+// newCollector returns a collector of requests, which keeps their times or does not.
+func newCollector(o *Options, timed bool) *suggest.Collector {
 	var limits []tb.Limit
 	for _, r := range o.Rates {
 		limits = append(limits, r.limit(1))
 	}
-	return suggest.New(limits, cost)
+	return suggest.New(limits, timed)
 }
 
 func (m *suggestionMode) pack(rec *accesslog.Record, f accesslog.Format) pending {
@@ -88,14 +88,13 @@ func (m *suggestionMode) pack(rec *accesslog.Record, f accesslog.Format) pending
 }
 
 func (m *suggestionMode) decide(p pending) (granted bool, err error) {
-	cost, err := m.clients.check(p, "a suggestion")
-	if err != nil {
+	if err := m.clients.check("a suggestion"); err != nil {
 		return false, err
 	}
 	if m.paths != nil {
-		m.paths.add(p, cost)
+		m.paths.add(p)
 	}
-	m.collector.Add(p.client.number, p.time, cost)
+	m.collector.Add(p.client.number, p.time)
 	return true, nil
 }
 
@@ -126,7 +125,7 @@ func (m *suggestionMode) fill(rep *Report) {
 		rep.Limit = s.findByPath(rep.options, len(kinds), m.paths.end(kinds), span)
 	default:
 		s.Rates = burstsFor(rep.options, found, s.Share)
-		rep.Limit = leastLimit(s.Rates, rep.options.leastBurst(), span)
+		rep.Limit = leastLimit(s.Rates, span)
 	}
 	l := rep.Limit
 	if l == nil {
@@ -149,8 +148,8 @@ func (m *suggestionMode) fill(rep *Report) {
 	if !l.Uncounted {
 		l.Granted = rep.Requests - l.Refused
 	}
-	m.clients.fill(rep, m.cost)
-	if trial, ok := found.Try(l.index, s.Share, rep.options.leastBurst()); ok {
+	m.clients.fill(rep)
+	if trial, ok := found.Try(l.index, s.Share, leastBurst); ok {
 		s.Trial = &trial
 		if n := float64(trial.Refused); n > 1 && n > 2*s.Share*float64(trial.Clients) {
 			rep.Doubts = append(rep.Doubts, fmt.Sprintf("The halves of the log differ: what the first one"+
@@ -161,7 +160,7 @@ func (m *suggestionMode) fill(rep *Report) {
 }
 
 func (s *Suggestion) whyNone(rep *Report) string {
-	l := leastLimit(s.Rates, rep.options.leastBurst(), math.MaxInt64)
+	l := leastLimit(s.Rates, math.MaxInt64)
 	if l == nil {
 		return "No burst is enough. Try higher rates, or a greater share in --suggest."
 	}
@@ -182,15 +181,10 @@ func burstsFor(o *Options, found *suggest.Result, share float64) (all []RateBurs
 	return all
 }
 
-// leastBurst returns the least burst of a suggested limit, in tokens.
-func (o *Options) leastBurst() uint64 {
-	return uint64(math.Ceil(min(leastRequests*max(o.Cost.constant, 1), tb.MaxCapacity)))
-}
-
-// leastLimit returns the limit under which a client can take the least in a minute, with at least a
-// burst. A lower rate would need a far greater burst. It returns nil if no burst is enough, or if
-// each takes too long to refill for a log of some span.
-func leastLimit(all []RateBurst, leastBurst uint64, span time.Duration) (least *Limit) {
+// leastLimit returns the limit under which a client can take the least in a minute. A lower rate
+// would need a far greater burst. It returns nil if no burst is enough, or if each takes too long
+// to refill for a log of some span.
+func leastLimit(all []RateBurst, span time.Duration) (least *Limit) {
 	for i, b := range all {
 		if b.Burst == 0 {
 			continue

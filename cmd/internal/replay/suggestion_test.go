@@ -16,7 +16,7 @@ import (
 func suggestOptions(t testing.TB, share, rates string) Options {
 	t.Helper()
 	o := Options{
-		Keys: []string{"ip"}, IPv6Prefix: 64, Cost: mustCost(t, "1"), MaxKeys: tb.DefaultMaxKeys,
+		Keys: []string{"ip"}, IPv6Prefix: 64, MaxKeys: tb.DefaultMaxKeys,
 	}
 	if err := o.Suggest.UnmarshalText([]byte(share)); err != nil {
 		t.Fatal(err)
@@ -56,12 +56,7 @@ func checkSuggestion(t *testing.T, o Options, in Input) {
 
 func TestAReplayRefusesWhatTheSuggestionSays(t *testing.T) {
 	checkSuggestion(t, suggestOptions(t, "0.5%", "1/m,0.3,5/3s,20"), sampled(6000))
-	o := suggestOptions(t, "2%", "100000,700")
-	o.Cost = mustCost(t, "bytes")
-	checkSuggestion(t, o, sampled(3000))
-	o = suggestOptions(t, "2%", "100,0.7")
-	o.Cost = mustCost(t, "3")
-	checkSuggestion(t, o, sampled(3000))
+	checkSuggestion(t, suggestOptions(t, "2%", "100,0.7"), sampled(3000))
 }
 
 // A client can take the least in a minute under the suggested limit.
@@ -85,13 +80,15 @@ func TestTheSuggestedLimitIsTheLeast(t *testing.T) {
 		{bursts(0, 0, 0, 0, 9), "100/s", 100},
 		{bursts(9), "1/m", 9},
 	} {
-		l := leastLimit(tt.rates, 5, math.MaxInt64)
+		l := leastLimit(tt.rates, math.MaxInt64)
 		if l.Rate.String() != tt.rate || l.Burst != tt.burst {
 			t.Errorf("%+v, want %+v", l, tt)
 		}
 	}
-	if l := leastLimit(bursts(0, 0), 1, math.MaxInt64); l != nil {
-		t.Errorf("%+v although no burst is enough", l)
+	none := &Suggestion{Rates: bursts(0, 0)}
+	if l, why := leastLimit(none.Rates, math.MaxInt64), none.whyNone(nil); l != nil ||
+		!strings.HasPrefix(why, "No burst is enough. Try higher rates") {
+		t.Errorf("%+v, %s", l, why)
 	}
 }
 
@@ -141,26 +138,6 @@ func TestTheCostsOfASuggestion(t *testing.T) {
 			t.Errorf("%+v; a replay has %+v", k, w)
 		}
 	}
-	o = suggestOptions(t, "2%", "100000")
-	o.Cost = mustCost(t, "bytes")
-	rep = replay(t, o, sampled(6000))
-	if !rep.Limit.Uncounted || rep.Suggestion.Trial != nil {
-		t.Errorf("%+v, %+v although costs vary", rep.Limit, rep.Suggestion)
-	}
-}
-
-// A suggestion needs costs of whole tokens.
-func TestASuggestionWithDecimalCosts(t *testing.T) {
-	for _, cost := range []string{"0.5", "w"} {
-		o := suggestOptions(t, "1%", "")
-		o.Cost = mustCost(t, cost)
-		_, err := Run(t.Context(), o,
-			[]Input{input("a.log", `{"ts":1431857103,"path":"/","w":0.5}`)})
-		const want = "a request costs 0.5 tokens: a suggestion needs whole tokens"
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("cost %s: error %v", cost, err)
-		}
-	}
 }
 
 // The curve is what replays refuse, and has the suggested limit.
@@ -186,17 +163,10 @@ func TestTheCurveIsWhatAReplayRefuses(t *testing.T) {
 	if suggested != int(l.Burst) {
 		t.Errorf("%d is suggested, want %+v", suggested, l)
 	}
-	o = suggestOptions(t, "2%", "100000")
-	o.Cost = mustCost(t, "bytes")
-	if c := replay(t, o, sampled(1000)).burstTable(); len(c.Head) != 1 || len(c.Rows) < 10 {
-		t.Errorf("%+v although costs vary", c)
-	}
 }
 
 func TestJSONHasListsNotNulls(t *testing.T) {
-	ofBytes := suggestOptions(t, "0%", "1")
-	ofBytes.Cost = mustCost(t, "bytes")
-	for _, o := range []Options{options(t, "1", 1), suggestOptions(t, "0%", "1"), ofBytes} {
+	for _, o := range []Options{options(t, "1", 1), suggestOptions(t, "0%", "1")} {
 		for _, l := range []string{
 			strings.Repeat(line("a", 1, 1), minRequests) + line("a", 7200, 1), line("a", 1, 1), "x\n",
 		} {

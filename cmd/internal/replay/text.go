@@ -85,12 +85,8 @@ func (rep *Report) theLimit() string {
 	if rep.Suggestion != nil {
 		name = "Suggested limit"
 	}
-	text := fmt.Sprintf("%s: %s, burst %s.", name, l.Rate, grouped(l.Burst))
-	if rep.Cost == "1" {
-		text += fmt.Sprintf(" A %s may send %s at once, and then %s.", rep.thing(),
-			counted(l.Burst, "request"), l.Rate.pace())
-	}
-	return text
+	return fmt.Sprintf("%s: %s, burst %s. A %s may send %s at once, and then %s.", name, l.Rate,
+		grouped(l.Burst), rep.thing(), counted(l.Burst, "request"), l.Rate.pace())
 }
 
 func (rep *Report) cost() string {
@@ -131,8 +127,8 @@ func (rep *Report) writeData(b *strings.Builder) {
 	if slices.Contains(rep.KeyParts, "ip") {
 		key += fmt.Sprintf(" (IPv6 by /%d)", rep.options.IPv6Prefix)
 	}
-	if rep.Policy == nil && (key != "ip (IPv6 by /64)" || rep.Cost != "1") {
-		fmt.Fprintf(b, "A key is %s, and a request costs %s.\n", key, rep.Cost)
+	if rep.Policy == nil && key != "ip (IPv6 by /64)" {
+		fmt.Fprintf(b, "A key is %s.\n", key)
 	}
 	var sum File
 	var formats []string
@@ -216,8 +212,6 @@ func (rep *Report) writeNotes(b *strings.Builder) {
 		note(rep.Missing[name], "request has", "requests have",
 			"no "+name+": such requests share one bucket")
 	}
-	note(rep.CostStandIns, "request has", "requests have",
-		"no positive "+rep.Cost+": each cost 1 token")
 	if rep.Policy != nil {
 		note(rep.Policy.Unclear, "request has", "requests have",
 			"no path that all servers read alike, and no rule decides it")

@@ -20,15 +20,15 @@ func rendered(t *testing.T, rep *Report) string {
 func words(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func TestTextOfALimit(t *testing.T) {
-	o := options(t, "1000", 2000)
-	o.Keys, o.Cost = []string{"ip", "user"}, mustCost(t, "bytes")
-	log := line("2001:db8::1", 10, 2000) + line("2001:db8::2", 10, 1000) +
-		line("2001:db8::3", 9, 5000) + line("1.2.3.4", 70, 10) + "broken\n"
-	const want = `Limit: 1000/s, burst 2,000.
+	o := options(t, "0.5", 1)
+	o.Keys = []string{"ip", "user"}
+	log := line("2001:db8::1", 10, 1) + line("2001:db8::2", 10, 1) + line("2001:db8::3", 9, 1) +
+		line("1.2.3.4", 70, 1) + "broken\n"
+	const want = `Limit: 0.5/s, burst 1. A key may send 1 request at once, and then one every 2s.
 It refuses 1 of 2 keys (50.0 %) and 2 of 4 requests (50.0 %).
 The busiest second, 2015-05-17 10:00:10, has 2 requests.
 This is from 4 requests in 1m1s, 2015-05-17 10:00:09 to 2015-05-17 10:01:10 UTC.
-A key is ip + user (IPv6 by /64), and a request costs bytes.
+A key is ip + user (IPv6 by /64).
 a.log: 5 lines, common, 1 malformed.
 
 Whom the limit refuses:
@@ -36,9 +36,10 @@ Whom the limit refuses:
   keys  refused    share  requests  refused   share  asking for
      1        1  100.0 %         3        2  66.7 %  one path
      1        0    0.0 %         1        0   0.0 %  one request
+     1        1  100.0 %         3        2  66.7 %  more than 1 request
 
-  See it        tb replay --html page.html --rate 1000/s --burst 2000 --key ip,user --cost bytes FILE
-  Find a limit  tb replay --key ip,user --cost bytes FILE
+  See it        tb replay --html page.html --rate 0.5/s --burst 1 --key ip,user FILE
+  Find a limit  tb replay --key ip,user FILE
 
 The clients that are refused most, and then send most:
 
@@ -129,8 +130,6 @@ Refused most:
 
 // The first lines of a result that is not a limit say so, and what to do.
 func TestTextOfNoResult(t *testing.T) {
-	costly := suggestOptions(t, "0%", "0.1")
-	costly.Cost = mustCost(t, "1073741824")
 	path := suggestOptions(t, "0%", "70")
 	path.Keys = []string{"path"}
 	for name, tt := range map[string]struct {
@@ -139,7 +138,6 @@ func TestTextOfNoResult(t *testing.T) {
 		end      int // seconds
 		want     string
 	}{
-		"no burst": {costly, minRequests, 7200, "No burst is enough. Try higher rates"},
 		"no policy": {path, minRequests, 7200,
 			"\nThere is no policy for tb-proxy: a policy has no key for path.\n"},
 		"few requests": {suggestOptions(t, "0%", ""), 1, 7200,
@@ -182,12 +180,11 @@ func TestTextOfALossyReplay(t *testing.T) {
 // Names that look like verbs of a format are as they are.
 func TestNotes(t *testing.T) {
 	o := options(t, "1", 2)
-	o.Keys, o.Cost = []string{"ip", "ten%d"}, mustCost(t, "weight%d")
+	o.Keys = []string{"ip", "ten%d"}
 	log := `{"ts":1000172801,"path":"/","ip":"a"}` + "\n" + `{"ts":"2001-09-09T01:46:41","path":"/","ip":"a"}` +
 		"\n" + `{"ts":1000000002,"msg":"started","ip":"a"}`
 	got := rendered(t, replay(t, o, input("a.log", log)))
 	for _, want := range []string{
-		"\n2 requests have no positive weight%d: each cost 1 token.\n",
 		"\n2 requests have no ten%d: such requests share one bucket.\n",
 		"\nThe times of a.log have no zone, and are read as UTC.\n",
 		"\nThe first lines that are not requests:\n  a.log:3: want a request, with a method, ",

@@ -75,10 +75,10 @@ const None = tb.MaxCapacity + 1
 
 // needOf returns the least capacity that has room for a deficit, None if no capacity has. The
 // deficit is in the finest units, at a time at which the clock shows phase units beyond whole
-// tokens. All costs are whole tokens.
+// tokens. All requests take whole tokens.
 //
 // A capacity from 84 on has coarser units. The bucket is full at the position F = S + deficit of
-// the fine clock S, and at ⌊F/k⌋ of a clock whose units are k fine ones, because costs are
+// the fine clock S, and at ⌊F/k⌋ of a clock whose units are k fine ones, because whole tokens are
 // multiples of k. So the coarse deficit is ⌊F/k⌋ − ⌊S/k⌋, the fine one rounded up or down: see
 // DESIGN.md here.
 func needOf(deficit, phase uint64) uint64 {

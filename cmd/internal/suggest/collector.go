@@ -17,8 +17,7 @@ type Collector struct {
 	rows     [][]curve // of clients whose buckets differ: a curve for each rate
 	requests uint64
 
-	cost  uint64 // of each request in tokens, if costs are fixed
-	timed bool   // whether times are kept: not if costs vary
+	timed bool // whether times are kept
 	kept  []*kept
 
 	start, now int64     // the times of the first request and of this one, in ns since 1970
@@ -31,10 +30,10 @@ type state struct {
 	alike  curve // of all rates, as long as their buckets lack the same
 }
 
-// New returns an empty Collector. The capacities of the rates are not used. cost is the cost of
-// every request in tokens, and 0 if costs vary or the refused requests are not wanted.
-func New(rates []tb.Limit, cost uint64) *Collector {
-	c := &Collector{cost: cost, timed: cost > 0, slowest: math.MaxFloat64}
+// New returns an empty Collector. The capacities of the rates are not used. If timed is false, the
+// times of requests are not kept, and so refused requests are not counted.
+func New(rates []tb.Limit, timed bool) *Collector {
+	c := &Collector{timed: timed, slowest: math.MaxFloat64}
 	for _, l := range rates {
 		c.clocks = append(c.clocks, newClock(l))
 		c.slowest = min(c.slowest, c.clocks[len(c.clocks)-1].pace)
@@ -42,14 +41,18 @@ func New(rates []tb.Limit, cost uint64) *Collector {
 	return c
 }
 
-// Add adds a request of a client at a time, in ns since 1970. The cost is in tokens, above 0.
-func (c *Collector) Add(client uint32, t int64, cost uint64) {
-	c.read(t)
-	cost = min(cost, None)
+// Add adds a request of a client at a time, in ns since 1970.
+func (c *Collector) Add(client uint32, t int64) {
 	c.requests++
 	if c.timed {
 		c.keepTime(client, t)
 	}
+	c.take(client, t, 1)
+}
+
+// take takes what a client needs at a time: a token for each of its requests then.
+func (c *Collector) take(client uint32, t int64, tokens uint64) {
+	c.read(t)
 	if n := int(client) + 1 - len(c.states); n > 0 {
 		c.states = append(c.states, make([]state, n)...)
 	}
@@ -67,14 +70,14 @@ func (c *Collector) Add(client uint32, t int64, cost uint64) {
 	}
 	s.latest = t
 	if s.alike.row == 0 {
-		if s.alike.add(cost) {
+		if s.alike.add(tokens) {
 			s.alike.raise(0) // whole tokens, which no unit is too coarse for
 		}
 		return
 	}
 	row := c.rows[s.alike.row-1]
 	for i := range row {
-		if row[i].add(cost) {
+		if row[i].add(tokens) {
 			row[i].raise(c.shown[i].units)
 		}
 	}
@@ -145,9 +148,9 @@ type curve struct {
 	row uint32
 }
 
-// add takes a cost in tokens from the bucket. It reports whether the need must be raised.
-func (c *curve) add(cost uint64) (higher bool) {
-	c.deficit += cost * finest
+// add takes tokens from the bucket. It reports whether the need must be raised.
+func (c *curve) add(tokens uint64) (higher bool) {
+	c.deficit += tokens * finest
 	return c.deficit > uint64(c.need)*finest
 }
 

@@ -26,7 +26,7 @@ func seconds(key string, several bool, times ...int64) (log []request) {
 
 func TestClientsByHand(t *testing.T) {
 	log := append(seconds("a", true, 0, 0, 0, 2, 2, 2, 2, 90), seconds("b", true, 95, 97)...)
-	r := collect(1, log, oneASecond)
+	r := collect(log, oneASecond)
 	a := r.byKey["a"]
 	if all, refused := r.Clients(0, 1); all != 2 || refused != 1 || r.Requests() != 10 ||
 		r.Need(a, 0) != 5 || r.Need(7, 0) != 0 {
@@ -63,7 +63,7 @@ func TestTheShareIsOfClientsThatMatter(t *testing.T) {
 	} {
 		log := append(clients(tt.several, 6, true), clients(tt.one, 7, false)...)
 		log = append(log, clients(tt.single, 1, false)...)
-		r := collect(1, log, oneASecond)
+		r := collect(log, oneASecond)
 		if got := r.ForClients(0, 0.1); got != tt.burst || r.Matter() != tt.matter {
 			t.Errorf("%+v: burst %d for %d clients", tt, got, r.Matter())
 		}
@@ -76,49 +76,44 @@ func TestOneHalfIsTriedOnTheOther(t *testing.T) {
 	for seed := range programs(200) {
 		rnd := rand.New(rand.NewPCG(seed, 9))
 		limit := randomLimit(rnd)
-		log := randomLog(rnd, limit, 300, func() uint64 { return 2 })
+		log := randomLog(rnd, limit, 300, func() uint64 { return 1 })
 		for i := range log {
 			log[i].path, log[i].key = uint32(i), fmt.Sprint(log[i].key, rnd.IntN(9))
 		}
-		r := collect(2, log, limit)
+		r := collect(log, limit)
 		middle := log[0].time + (log[len(log)-1].time-log[0].time)/2
 		n := slices.IndexFunc(log, func(r request) bool { return r.time >= middle })
 		share := []float64{0, 0.1, 0.5}[seed%3]
 		got, ok := r.Try(0, share, 3)
-		first := collect(2, log[:n], limit)
+		first := collect(log[:n], limit)
 		for i := range first.kinds {
 			first.kinds[i] = SeveralPaths
 		}
 		burst := max(3, first.ForClients(0, share))
 		start := request{"the clock starts", log[0].time, 1, 0}
 		refused := refusals(t, withCapacity(limit, burst), append([]request{start}, log[n:]...))
-		second := collect(2, log[n:], limit)
+		second := collect(log[n:], limit)
 		if want := (Trial{burst, uint64(len(refused)), uint64(len(second.byKey))}); n > 1 && r.Matter() ==
 			uint64(len(r.byKey)) && (got != want || !ok) {
 			t.Fatalf("seed %d: %+v, %v; want %+v", seed, got, ok, want)
 		}
 	}
-	if _, ok := collect(0, seconds("a", true, 1, 2), oneASecond).Try(0, 0, 1); ok {
+	if _, ok := collect([]request{{"a", 1, 2, 0}}, oneASecond).Try(0, 0, 1); ok {
 		t.Error("a log without the times of its requests is tried")
 	}
 }
 
-func TestACostThatNoBurstCanPay(t *testing.T) {
-	for cost, want := range map[uint64]uint64{
-		tb.MaxCapacity: tb.MaxCapacity, tb.MaxCapacity + 1: None, 1 << 63: None,
+func TestNeedsThatNoBurstHolds(t *testing.T) {
+	for want, tokens := range map[uint64][]uint64{
+		tb.MaxCapacity: {tb.MaxCapacity - 1, 1},
+		None:           slices.Repeat([]uint64{tb.MaxCapacity}, 5000),
 	} {
-		r := collect(0, []request{{"a", 0, cost, 0}, {"a", 0, 1, 0}}, oneASecond)
-		if got := r.ForClients(0, 0); got != None {
-			t.Errorf("cost %v: burst %d", cost, got)
+		var log []request
+		for _, n := range tokens {
+			log = append(log, request{"a", 0, n, 0})
 		}
-		r = collect(0, []request{{"a", 0, cost, 0}}, oneASecond)
-		if got := r.ForClients(0, 0); got != want {
-			t.Errorf("cost %v: burst %d, want %d", cost, got, want)
+		if got := collect(log, oneASecond).ForClients(0, 0); got != want {
+			t.Errorf("burst %d, want %d", got, want)
 		}
-	}
-	log := slices.Repeat([]request{{"a", 0, tb.MaxCapacity, 0}}, 5000)
-	_, got := collect(tb.MaxCapacity, log, oneASecond).Refusals(0, []uint64{1, tb.MaxCapacity})
-	if !slices.Equal(got, []uint64{5000, 4999}) {
-		t.Errorf("%d refused, want all and all but one", got)
 	}
 }

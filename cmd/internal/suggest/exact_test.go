@@ -23,8 +23,8 @@ func TestNeedIsTheLeastBurstThatRefusesNothing(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		limit := randomLimit(rnd)
 		most := []uint64{1, 3, 100, 5_000, 1_000_000}[rnd.IntN(5)]
-		cost := func() uint64 { return 1 + rnd.Uint64N(most) }
-		checkNeeds(t, limit, randomLog(rnd, limit, 200, cost))
+		tokens := func() uint64 { return 1 + rnd.Uint64N(most) }
+		checkNeeds(t, limit, randomLog(rnd, limit, 200, tokens))
 	}
 }
 
@@ -59,7 +59,7 @@ func TestNeedWhereUnitsBecomeCoarser(t *testing.T) {
 	}
 }
 
-// FuzzNeed makes a log of the bytes: the rate first, and then the steps in time and the costs.
+// FuzzNeed makes a log of the bytes: the rate first, and then the steps in time and the tokens.
 func FuzzNeed(f *testing.F) {
 	f.Add([]byte{3, 7, 5, 0, 1, 200, 2, 0, 3, 7, 1})
 	f.Add([]byte{1, 2, 9, 255, 255, 1, 3, 0, 9, 8, 255})
@@ -72,8 +72,8 @@ func FuzzNeed(f *testing.F) {
 		limit := tb.Limit{Capacity: 1, Tokens: tokens, Per: per}
 		log, now := []request(nil), int64(1e18)
 		for d := data[3:]; len(d) > 1; d = d[2:] {
-			cost := uint64(d[1]&^1)*uint64(data[1]+1)*uint64(data[1]+1) + 1
-			log = append(log, request{string('a' + rune(d[1]&1)), now, cost, 0})
+			tokens := uint64(d[1]&^1)*uint64(data[1]+1)*uint64(data[1]+1) + 1
+			log = append(log, request{string('a' + rune(d[1]&1)), now, tokens, 0})
 			now += int64(d[0]) * int64(per) / 32
 		}
 		checkNeeds(t, limit, log)

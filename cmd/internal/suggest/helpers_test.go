@@ -2,6 +2,7 @@ package suggest
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -9,12 +10,13 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
-// request is a line of a log, of a client that asks for a path by its hash.
+// request is a line of a log, of a client that asks for a path by its hash. One that takes several
+// tokens stands for as many at the same time.
 type request struct {
-	key  string
-	time int64
-	cost uint64
-	path uint32
+	key    string
+	time   int64
+	tokens uint64
+	path   uint32
 }
 
 // refusals returns how many requests of each key tb/mutex refuses. Each key has a limiter of its
@@ -39,7 +41,7 @@ func refusals(t testing.TB, limit tb.Limit, log []request) map[string]uint64 {
 			}
 		}
 		now = time.Unix(0, r.time)
-		d, err := l.AllowN(t.Context(), r.key, float64(r.cost))
+		d, err := l.AllowN(t.Context(), r.key, float64(r.tokens))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,9 +63,11 @@ type collected struct {
 	byKey map[string]uint32
 }
 
-// collect returns the result for some rates.
-func collect(cost uint64, log []request, rates ...tb.Limit) collected {
-	c, byKey, paths := New(rates, cost), make(map[string]uint32), make(map[string]uint32)
+// collect returns the result for some rates. The refused requests are counted if each takes one
+// token.
+func collect(log []request, rates ...tb.Limit) collected {
+	timed := !slices.ContainsFunc(log, func(r request) bool { return r.tokens != 1 })
+	c, byKey, paths := New(rates, timed), make(map[string]uint32), make(map[string]uint32)
 	var kinds []Kind
 	for _, r := range log {
 		client, known := byKey[r.key]
@@ -77,7 +81,11 @@ func collect(cost uint64, log []request, rates ...tb.Limit) collected {
 		case kinds[client] == OneRequest:
 			kinds[client] = OnePath
 		}
-		c.Add(client, r.time, r.cost)
+		if timed {
+			c.Add(client, r.time)
+		} else {
+			c.take(client, r.time, r.tokens)
+		}
 	}
 	return collected{c.Result(kinds), byKey}
 }
@@ -94,7 +102,7 @@ func forClients(r collected, rate int, shares ...float64) (bursts []uint64) {
 // with a burst of one less.
 func checkNeeds(t testing.TB, limit tb.Limit, log []request) {
 	t.Helper()
-	r := collect(0, log, limit)
+	r := collect(log, limit)
 	for key, cl := range r.byKey {
 		need := r.Need(cl, 0)
 		if need <= tb.MaxCapacity {
@@ -126,7 +134,7 @@ func randomLimit(rnd *rand.Rand) tb.Limit {
 }
 
 // randomLog returns requests about as fast as the rate, of a few keys.
-func randomLog(rnd *rand.Rand, limit tb.Limit, lines int, cost func() uint64) (log []request) {
+func randomLog(rnd *rand.Rand, limit tb.Limit, lines int, tokens func() uint64) (log []request) {
 	step := []int64{1, 1e3, 1e6, 1e9}[rnd.IntN(4)]
 	mean := max(1, int64(limit.Per)/limit.Tokens/step) // steps for a token
 	mean = max(1, mean*(1+rnd.Int64N(8))/(1+rnd.Int64N(8)))
@@ -136,7 +144,7 @@ func randomLog(rnd *rand.Rand, limit tb.Limit, lines int, cost func() uint64) (l
 		if rnd.IntN(burst) == 0 {
 			now += step * rnd.Int64N(2*mean*int64(burst)+1)
 		}
-		log = append(log, request{string('a' + rune(rnd.IntN(3))), now, cost(), 0})
+		log = append(log, request{string('a' + rune(rnd.IntN(3))), now, tokens(), 0})
 	}
 	return log
 }

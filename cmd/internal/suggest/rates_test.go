@@ -14,27 +14,23 @@ func TestSeveralRatesAgreeWithEach(t *testing.T) {
 	for seed := range programs(300) {
 		rnd := rand.New(rand.NewPCG(seed, 8))
 		limits := []tb.Limit{randomLimit(rnd), randomLimit(rnd), randomLimit(rnd)}
-		fixed := []uint64{1, 30, 0}[seed%3]
-		cost := func() uint64 {
-			if fixed > 0 {
-				return fixed
-			}
-			return 1 + rnd.Uint64N(3000)
-		}
-		log := randomLog(rnd, limits[0], 40, cost)
+		most := []uint64{1, 30, 3000}[seed%3]
+		tokens := func() uint64 { return 1 + rnd.Uint64N(most) }
+		log := randomLog(rnd, limits[0], 40, tokens)
 		for i := range 20 { // clients with pauses
 			key := string('f' + rune(i%7))
 			log = append(log,
-				request{key, log[len(log)-1].time + rnd.Int64N(int64(time.Hour)), cost(), uint32(i % 3)})
+				request{key, log[len(log)-1].time + rnd.Int64N(int64(time.Hour)), tokens(),
+					uint32(i % 3)})
 			if rnd.IntN(4) == 0 {
 				log = append(log, log[len(log)-1])
 			}
 		}
-		together := collect(fixed, log, limits...)
+		together := collect(log, limits...)
 		shares := []float64{0, 0.05, 0.2, 0.5}
 		bursts := []uint64{1, 2, 3, 10, 40, 100, 1000}
 		for i, limit := range limits {
-			alone := collect(fixed, log, limit)
+			alone := collect(log, limit)
 			clients, requests := alone.Refusals(0, bursts)
 			gotClients, gotRequests := together.Refusals(i, bursts)
 			if !slices.Equal(gotClients, clients) || !slices.Equal(gotRequests, requests) ||

@@ -33,7 +33,8 @@ func (r *Result) Refused(client uint32, rate int, burst uint64) (refused uint64)
 	}
 	times := r.timesOf(client)
 	coarse := coarseness(burst)
-	capacity, cost := burst*(finest/coarse), r.cost*(finest/coarse)
+	token := finest / coarse
+	capacity := burst * token
 	clock := &r.clocks[rate]
 	deficit, latest := uint64(0), times[0]
 	before := clock.at(latest - r.start)
@@ -43,8 +44,8 @@ func (r *Result) Refused(client uint32, rate int, burst uint64) (refused uint64)
 			deficit -= min(deficit, shown.since(before, coarse))
 			latest, before = t, shown
 		}
-		if deficit+cost <= capacity {
-			deficit += cost
+		if deficit+token <= capacity {
+			deficit += token
 		} else {
 			refused++
 		}
@@ -86,7 +87,7 @@ func (r *Result) between(from, to int64, rate int) *Result {
 	for client := range r.all {
 		for _, t := range r.timesOf(client) {
 			if from <= t && t < to {
-				c.Add(client, t, r.cost)
+				c.Add(client, t)
 			}
 		}
 	}
