@@ -22,8 +22,8 @@
 //   - ResourceExhausted if a bucket has too few tokens. The details are a QuotaFailure with each
 //     rule that refuses and, if a wait helps, a RetryInfo with the wait. The trailer
 //     grpc-retry-pushback-ms makes the retry policy of a client wait as long.
-//   - InvalidArgument if the call lacks a key of a rule with Reject, has one more than once, or has a
-//     path that servers may read in more than one way. The limiter cannot know whether a key is a
+//   - InvalidArgument if the call lacks a key of a rule with Reject, has one more than once, or has
+//     a path that servers may read in more than one way. The limiter cannot know whether a key is a
 //     credential, so the code is not Unauthenticated.
 //   - Unavailable, with RetryInfo, if a limiter fails and httplimit.WithFailClosed is set.
 //   - Canceled or DeadlineExceeded if the context of the call ends while the call waits.

@@ -17,7 +17,8 @@
 //   - A limit below one event in 292 years, and a limit that is not a number, count as 0.
 //   - A wait is rounded up to a nanosecond, and not down, which may be to no wait at all.
 //
-// So six tests of x/time/rate fail here. The package benchmarks/compare/xtime names them, and runs the others.
+// So six tests of x/time/rate fail here. The package benchmarks/compare/xtime names them, and runs
+// the others.
 //
 // New programs may prefer package ratelimit: a limiter for many keys, and refusals with a wait.
 package rate

@@ -14,9 +14,9 @@ import (
 	"github.com/seed-181794aa/ratelimit/rate"
 )
 
-// The package benchmarks/compare/xtime runs the tests of golang.org/x/time/rate on this package, and
-// compares the answers of both to random calls. These tests are of concurrent callers, and of what
-// the package does otherwise.
+// The package benchmarks/compare/xtime runs the tests of golang.org/x/time/rate on this package,
+// and compares the answers of both to random calls. These tests are of concurrent callers, and of
+// what the package does otherwise.
 
 // Callers share the burst, also if an event costs less than a unit of the bucket.
 func TestConcurrentCallers(t *testing.T) {

@@ -168,9 +168,10 @@ func TestSourcesOfALog(t *testing.T) {
 }
 
 func TestFlagsReachTheReplay(t *testing.T) {
-	log := `{"when":1431857103,"ip":"2001:db8:0:1::1","t":"x","status":200,"v":0,"host":"h","via":"1.2.3.4"}
-{"when":1431857103,"ip":"2001:db8:0:2::1","t":"y","status":200,"v":0,"host":"h"}
-{"when":1431857103,"ip":"2001:db8:1:2::1","t":"x","status":200,"v":0,"host":"h","via":"1.2.3.4"}`
+	const log = `
+{"when":1431857103,"ip":"2001:db8:0:1::1","t":"x","path":"/","v":0,"host":"h","via":"1.2.3.4"}
+{"when":1431857103,"ip":"2001:db8:0:2::1","t":"y","path":"/","v":0,"host":"h"}
+{"when":1431857103,"ip":"2001:db8:1:2::1","t":"x","path":"/","v":0,"host":"h","via":"1.2.3.4"}`
 	base := []string{"--rate=1/d", "--field=time=when", "-"}
 	for _, tt := range []struct {
 		flags                  []string

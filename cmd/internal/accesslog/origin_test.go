@@ -69,7 +69,8 @@ func TestForwarded(t *testing.T) {
 			"192.0.2.7"},
 		{`{"ts":1431857103,"uri":"/","request":{"headers":{"X-Forwarded-For":["192.0.2.7"]}}}`,
 			"192.0.2.7"},
-		{`{"ts":1431857103,"uri":"/","request":{"headers":{"X-Forwarded-For":["1.2.3.4","\n","192.0.2.7"]}}}`,
+		{`{"ts":1431857103,"uri":"/","request":{"headers":` +
+			`{"X-Forwarded-For":["1.2.3.4","\n","192.0.2.7"]}}}`,
 			"1.2.3.4,\n,192.0.2.7"},
 		{`{"ts":1431857103,"uri":"/","request":{"headers":{"X-Forwarded-For":[]}}}`, ""},
 		{`{"ts":1431857103,"status":200,"ClientAddr":"10.0.0.1:99","ClientHost":"192.0.2.7"}`,

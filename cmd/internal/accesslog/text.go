@@ -93,9 +93,9 @@ func endsInEscape(b []byte) bool {
 }
 
 // setRequest sets the parts of a request line, "GET /path?query HTTP/1.1". Servers log the line as
-// the client sent it. So a path may contain spaces, and a TLS handshake on a plain port is a line of
-// a single word, which has no part. Load balancers write a dash for each part that a request lacks,
-// as in "- http://host- -".
+// the client sent it. So a path may contain spaces, and a TLS handshake on a plain port is a line
+// of a single word, which has no part. Load balancers write a dash for each part that a request
+// lacks, as in "- http://host- -".
 func (rec *Record) setRequest(line []byte) {
 	method, uri, ok := bytes.Cut(bytes.TrimSuffix(line, []byte(" -")), space)
 	if !ok {

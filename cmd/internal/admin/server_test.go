@@ -131,7 +131,8 @@ func TestHeldBucketsAreListed(t *testing.T) {
 	for _, b := range state(t, admin).Buckets {
 		got += fmt.Sprint(b.Key, " ", b.Held, ", ")
 	}
-	if want := "K=9 0, K=8 0, K=7 0, K=6 0, K=5 0, K=4 0, K=2 3600, K=1 3600, K=0 3600, "; got != want {
+	const want = "K=9 0, K=8 0, K=7 0, K=6 0, K=5 0, K=4 0, K=2 3600, K=1 3600, K=0 3600, "
+	if got != want {
 		t.Errorf("%s; want %s", got, want)
 	}
 }

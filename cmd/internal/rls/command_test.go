@@ -218,7 +218,9 @@ func get(t *testing.T, url string) string {
 
 // With --check, the command prints the warnings of the files, and has their errors.
 func TestCheck(t *testing.T) {
-	for text, want := range map[string]string{yearly("1"): "1 rules in 1 domains", "bad: 1": "unknown"} {
+	for text, want := range map[string]string{
+		yearly("1"): "1 rules in 1 domains", "bad: 1": "unknown",
+	} {
 		name := testkit.File(t, "f.yaml", "name: n\n"+text)
 		c, err := parseFlags(t, "--check", "--config", name)
 		if err != nil {
@@ -228,8 +230,8 @@ func TestCheck(t *testing.T) {
 		if err := c.Run(t.Context(), cli.IO{Stdout: &out, Stderr: io.Discard}); err != nil {
 			out.WriteString(err.Error())
 		}
-		if got := out.String(); !strings.HasPrefix(got, "warning: "+name+":1: name has no effect here\n") ||
-			!strings.Contains(got, want) {
+		warning := "warning: " + name + ":1: name has no effect here\n"
+		if got := out.String(); !strings.HasPrefix(got, warning) || !strings.Contains(got, want) {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}

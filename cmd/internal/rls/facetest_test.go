@@ -62,7 +62,8 @@ func descriptorsOf(t *testing.T, policy string) (rules []*httplimit.Rule, tree s
 	for i := range p.Sets {
 		for r := range p.Sets[i].All() {
 			plain := len(r.Match)+len(r.Tiers.Limits)+len(r.Priority.Keep) == 0 &&
-				r.OnMissing == httplimit.Skip && len(p.Except) == 0 && r.MaxDelay+r.Block == 0 && reflect.DeepEqual(r.Cost, httplimit.Cost{}) &&
+				r.OnMissing == httplimit.Skip && len(p.Except) == 0 && r.MaxDelay+r.Block == 0 &&
+				reflect.DeepEqual(r.Cost, httplimit.Cost{}) &&
 				(len(r.Keys) == 0 || field(r) != "")
 			if !plain || !reflect.DeepEqual(p.Sets[i].Selector, httplimit.Selector{}) {
 				return nil, ""

@@ -46,7 +46,8 @@ var Vars = kong.Vars{
 		" SIGHUP, and so the other files of TLS.",
 	"rls_key":       "Private key of the certificate in PEM.",
 	"rls_client_ca": "Certificates in PEM of which one must have signed the client's certificate.",
-	"rls_streams":   "How many requests a connection may have under way: Envoy's max_requests or more.",
+	"rls_streams": "How many requests a connection may have under way: Envoy's max_requests or" +
+		" more.",
 	"rls_keepalive": "How long a connection may be silent before the service pings the client; 0s" +
 		" for 2h.",
 	"rls_keepalive_timeout": "How long a client may take to answer a ping; 0s for 20s.",
@@ -65,7 +66,8 @@ var Vars = kong.Vars{
 		" checks: a second more than their interval, so that clients use another service by then.",
 	"rls_shutdown": "How long requests may take to end after that; 0s cuts them off at once.",
 	"rls_format":   "Format of the log on standard error: text or json.",
-	"rls_keys":     "Show keys unchanged on the live page. By default all values but addresses are hashed.",
+	"rls_keys": "Show keys unchanged on the live page. By default all values but addresses are" +
+		" hashed.",
 }
 
 // Help returns what the flags do not explain.

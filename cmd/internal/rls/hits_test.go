@@ -63,7 +63,8 @@ func TestGateways(t *testing.T) {
 					passed++
 				}
 			}
-			expect(t, store+", "+form, []string{fmt.Sprintf("%d pass, %s", passed, ask(t, s, form+"="))}, want)
+			got := fmt.Sprintf("%d pass, %s", passed, ask(t, s, form+"="))
+			expect(t, store+", "+form, []string{got}, want)
 		}
 	}
 }

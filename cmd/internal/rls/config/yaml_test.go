@@ -85,7 +85,8 @@ func TestAliases(t *testing.T) {
 	for _, field := range []string{"metadata: {m: ", "descriptors: [{key: l, descriptors: "} {
 		bomb := "domain: d\ndescriptors:\n- key: k\n  metadata:\n    x0: &x0 [{key: k}]\n"
 		for i := range 40 {
-			bomb += fmt.Sprintf("    x%d: &x%[1]d [{key: a, descriptors: *x%[2]d}, {key: b, descriptors: *x%[2]d}]\n", i+1, i)
+			bomb += fmt.Sprintf("    x%d: &x%[1]d [{key: a, descriptors: *x%[2]d},"+
+				" {key: b, descriptors: *x%[2]d}]\n", i+1, i)
 		}
 		bomb += "- {key: l, " + field + "*x40}}"
 		if _, err := Parse([]File{{"f.yaml", bomb}}, false); err == nil {
