@@ -66,10 +66,11 @@ func TestClientBehindProxies(t *testing.T) {
 		{"list and header", proxies, combined("10.0.0.2, 10.0.0.1", "1.1.1.1, 192.0.2.7"),
 			"192.0.2.7"},
 
-		{"JSON without a peer", "", `{"ts":1431857103,"uri":"/","http_x_forwarded_for":"1.1.1.1, 192.0.2.7"}`,
-			"192.0.2.7"},
-		{"header of several lines", proxies, `{"ts":1431857103,"status":200,"request":{"remote_ip":"10.0.0.1",` +
-			`"headers":{"X-Forwarded-For":["1.1.1.1","192.0.2.7","10.0.0.3, 10.0.0.2"]}}}`,
+		{"JSON without a peer", "",
+			`{"ts":1431857103,"uri":"/","http_x_forwarded_for":"1.1.1.1, 192.0.2.7"}`, "192.0.2.7"},
+		{"header of several lines", proxies,
+			`{"ts":1431857103,"status":200,"request":{"remote_ip":"10.0.0.1",` +
+				`"headers":{"X-Forwarded-For":["1.1.1.1","192.0.2.7","10.0.0.3, 10.0.0.2"]}}}`,
 			"192.0.2.7"},
 	} {
 		o := &Options{Keys: []string{"ip"}, Trusted: networks(t, strings.Fields(tt.trusted)...)}

@@ -35,14 +35,14 @@ type Options struct {
 	Rate  Rate `xor:"rate" placeholder:"TOKENS/TIME" help:"Refill rate: 5/s, 300/m, 1/24h."`
 	Burst int  `xor:"limit" placeholder:"TOKENS" help:"Capacity of a bucket, in tokens."`
 
-	Suggest Share   `xor:"limit,others" placeholder:"PERCENT" help:"${replay_suggest}"`
+	Suggest *Share  `xor:"limit,others" placeholder:"PERCENT" help:"${replay_suggest}"`
 	ByPath  bool    `help:"Find limits of the paths with the most requests, too."`
 	Export  *string `enum:"policy,nginx" placeholder:"FORMAT" help:"${replay_export}"`
 
 	PolicyFile string `name:"policy" xor:"limit,others,rate,html" placeholder:"FILE" help:"${policy}"`
 
 	Keys       []string          `name:"key" default:"ip" help:"${replay_key}"`
-	IPv6Prefix int               `name:"ipv6-prefix" default:"64" help:"Bits of IPv6 that are a client."`
+	IPv6Prefix int               `name:"ipv6-prefix" default:"64" help:"${replay_prefix}"`
 	Trusted    []cli.Network     `name:"trusted-proxies" placeholder:"CIDR" help:"${replay_trusted}"`
 	Field      map[string]string `mapsep:"," placeholder:"NAME=FIELD" help:"${replay_field}"`
 	Format     string            `placeholder:"LOG_FORMAT" help:"${replay_format}"`
@@ -87,10 +87,11 @@ func (o *Options) schema() accesslog.Schema {
 // read later.
 func (o *Options) complete() (err error) {
 	rate, burst, others := o.Rate != Rate{}, o.Burst != 0, len(o.Algorithms) > 0
-	if !rate && !burst && !others && o.PolicyFile == "" && !o.Suggest.isSet() {
-		o.Suggest = newShare(1)
+	if !rate && !burst && !others && o.PolicyFile == "" && o.Suggest == nil {
+		one := Share(1)
+		o.Suggest = &one
 	}
-	switch suggest := o.Suggest.isSet(); {
+	switch suggest := o.Suggest != nil; {
 	case o.IPv6Prefix < 1, o.IPv6Prefix > 128:
 		return errors.New("--ipv6-prefix: want 1 to 128 bits")
 	case o.MaxKeys < 1, o.MaxKeys > 1<<30:
@@ -208,6 +209,7 @@ var Vars = kong.Vars{
 		" has its own keys and costs.",
 	"replay_key": "Key of a bucket: ip, user, path, host, or a field such as" +
 		" request.headers.X-Api-Key. Several, with commas between, make a composite key.",
+	"replay_prefix": "Bits of IPv6 that are a client.",
 	"replay_trusted": "Networks of the proxies in front of the server, separated by commas, whose" +
 		" X-Forwarded-For is believed.",
 	"replay_field": "Where a log that names its fields has time, ip (the peer), forwarded, user," +

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
+	"math/big"
 	"net/http"
 	"net/netip"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
 	"github.com/seed-181794aa/ratelimit/httplimit/policy"
@@ -21,21 +22,33 @@ import (
 // isPrefix reports whether the path stands for all paths below it.
 func (p *PathLimit) isPrefix() bool { return len(p.Path) > 1 && strings.HasSuffix(p.Path, "/") }
 
-// nginxLimit returns the rate of limit_req that is not below a limit: whole requests a second or a
-// minute. With nodelay, limit_req grants a request more at once than its burst.
-func nginxLimit(l *Limit) string {
-	perSecond := l.Rate.perSecond()
-	perMinute := math.Ceil(60 * perSecond)
-	if perSecond != math.Trunc(perSecond) && perMinute <= 1000 {
-		return fmt.Sprint(perMinute, "r/m")
+// nginxRate returns a rate as limit_req has it, in whole requests a second or a minute, or nothing
+// if it has none that is the same. It counts in thousandths of a request a second.
+func nginxRate(r Rate) string {
+	in := func(d time.Duration) *big.Rat {
+		return new(big.Rat).Mul(big.NewRat(r.Tokens, int64(r.Per)), big.NewRat(int64(d), 1))
 	}
-	return fmt.Sprint(math.Ceil(perSecond), "r/s")
+	switch second, minute := in(time.Second), in(time.Minute); {
+	case !in(1000 * time.Second).IsInt():
+	case second.IsInt():
+		return second.Num().String() + "r/s"
+	case minute.IsInt():
+		return minute.Num().String() + "r/m"
+	}
+	return ""
 }
 
-// nginxConfig returns the limits as a configuration of nginx, which it loads inside http. The IPv6
-// prefix is in whole bytes. A zone has room for twice as many clients as the log has: a megabyte
-// has 8,000 states of 128 bytes.
-func nginxConfig(plan []PathLimit, o *Options, clients uint64) string {
+// nginxConfig returns the limits as a configuration of nginx, which it loads inside http, or an
+// error that says what nginx cannot express. A zone has room for twice as many clients as the log
+// has: a megabyte has 8,000 states of 128 bytes. With nodelay, limit_req grants a request more at
+// once than its burst.
+func nginxConfig(plan []PathLimit, o *Options, clients uint64) (text string, err error) {
+	switch {
+	case !slices.Equal(o.Keys, []string{"ip"}):
+		return "", errors.New("it needs --key ip")
+	case o.IPv6Prefix%8 != 0:
+		return "", errors.New("it needs whole bytes in --ipv6-prefix, such as 48, 56 or 64")
+	}
 	var zones, limits strings.Builder
 	for _, network := range cli.Prefixes(o.Trusted) {
 		fmt.Fprintf(&zones, "set_real_ip_from %s;\n", network)
@@ -48,6 +61,10 @@ func nginxConfig(plan []PathLimit, o *Options, clients uint64) string {
 		"    \"~(?s)^(?<prefix>.{%d}).{%d}$\" $prefix;\n    default $binary_remote_addr;\n}\n",
 		o.IPv6Prefix, n, 16-n)
 	for _, p := range plan {
+		rate := nginxRate(p.Limit.Rate)
+		if rate == "" {
+			return "", fmt.Errorf("it needs whole requests a second or a minute, and not %s", p.Limit.Rate)
+		}
 		key := "$client"
 		if p.Path != "" {
 			key += "_" + strings.ReplaceAll(p.name, "-", "_")
@@ -59,7 +76,7 @@ func nginxConfig(plan []PathLimit, o *Options, clients uint64) string {
 				"    \"~^%s%s\" $client;\n    default \"\";\n}\n", key, regexp.QuoteMeta(p.Path), end)
 		}
 		fmt.Fprintf(&zones, "limit_req_zone %s zone=%s:%dm rate=%s;\n", key, p.name,
-			1+clients/4000, nginxLimit(p.Limit))
+			1+clients/4000, rate)
 		fmt.Fprintf(&limits, "limit_req zone=%s", p.name)
 		if p.Limit.Burst > 1 {
 			fmt.Fprintf(&limits, " burst=%d", p.Limit.Burst-1)
@@ -67,32 +84,24 @@ func nginxConfig(plan []PathLimit, o *Options, clients uint64) string {
 		limits.WriteString(" nodelay;\n")
 	}
 	return "# For http { }. A server or a location with a limit_req of its own needs these, too.\n" +
-		zones.String() + limits.String() + "limit_req_status 429;"
+		zones.String() + limits.String() + "limit_req_status 429;", nil
 }
 
 // printExport prints what --export asks for. The error says why there is nothing to print.
 func (rep *Report) printExport(stdout io.Writer) error {
 	o := rep.options
-	var why, text string
+	text, err := "", errors.New("no limit is suggested")
 	switch {
 	case rep.Limit == nil:
-		why = "no limit is suggested"
 	case *o.Export == "policy":
-		var err error
-		if text, err = policyOf(rep.Suggestion.plan(rep.Limit), o); err != nil {
-			why = err.Error()
-		}
-	case !slices.Equal(o.Keys, []string{"ip"}):
-		why = "it needs --key ip"
-	case o.IPv6Prefix%8 != 0:
-		why = "it needs whole bytes in --ipv6-prefix, such as 48, 56 or 64"
+		text, err = policyOf(rep.Suggestion.plan(rep.Limit), o)
 	default:
-		text = nginxConfig(rep.Suggestion.plan(rep.Limit), o, rep.Keys)
+		text, err = nginxConfig(rep.Suggestion.plan(rep.Limit), o, rep.Keys)
 	}
-	if why != "" {
-		return fmt.Errorf("%s, so there is nothing for --export %s", why, *o.Export)
+	if err != nil {
+		return fmt.Errorf("%w, so there is nothing for --export %s", err, *o.Export)
 	}
-	_, err := fmt.Fprintln(stdout, text)
+	_, err = fmt.Fprintln(stdout, text)
 	return err
 }
 
@@ -178,7 +187,7 @@ func (o *Options) ask() (flags string) {
 	if len(o.Rates) == 1 {
 		flags = " --rate " + o.Rates[0].String()
 	}
-	if share := strings.ReplaceAll(o.Suggest.String(), " ", ""); flags != "" || share != "1%" {
+	if share := o.Suggest.String(); flags != "" || share != "1%" {
 		flags += " --suggest " + share
 	}
 	if o.ByPath {

@@ -87,16 +87,13 @@ func isFieldName(s string) bool {
 	return s != "" && !strings.ContainsAny(s, "/ ") && !strings.ContainsAny(s[:1], "+-.0123456789")
 }
 
-// Share is a share of the clients as a user writes it: 0.1%.
-type Share struct {
-	fraction float64
-	text     string
-}
+// Share is a share of the clients in percent, as a user writes it: 0.1%.
+type Share float64
 
-func (s Share) isSet() bool { return s.text != "" }
+func (s Share) fraction() float64 { return float64(s) / 100 }
 
-// String returns the share as a percentage.
-func (s Share) String() string { return s.text }
+// String returns the share as the user writes it.
+func (s Share) String() string { return strconv.FormatFloat(float64(s), 'f', -1, 64) + "%" }
 
 // UnmarshalText parses a percentage.
 func (s *Share) UnmarshalText(text []byte) error {
@@ -104,15 +101,11 @@ func (s *Share) UnmarshalText(text []byte) error {
 	value, ok := parseDecimal(number)
 	if ok && isPercent {
 		if p, _ := value.Float64(); p <= 50 {
-			*s = newShare(p)
+			*s = Share(p)
 			return nil
 		}
 	}
 	return fmt.Errorf("%q: want a percentage, 0%% to 50%%, such as 0.1%%", text)
-}
-
-func newShare(percentage float64) Share {
-	return Share{percentage / 100, strconv.FormatFloat(percentage, 'f', -1, 64) + " %"}
 }
 
 // defaultRates are the rates that a suggestion tries, six in each power of ten. None is more than

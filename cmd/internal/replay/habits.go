@@ -48,8 +48,8 @@ func (h *habit) add(rec *accesslog.Record) {
 
 func (h *habit) isMany() bool { return h != nil && len(h.agents) >= manyAgents }
 
-// String returns the paths that more than half of the requests ask for, and how many User-Agents the
-// client has, if they are many.
+// String returns the paths that more than half of the requests ask for, and how many User-Agents
+// the client has, if they are many.
 func (h *habit) String() string {
 	if h == nil {
 		return ""

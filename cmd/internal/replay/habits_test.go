@@ -11,7 +11,7 @@ func agentLine(client, path, agent string, second int) string {
 	return strings.TrimSuffix(line, "\n") + ` "-" "` + agent + "\"\n"
 }
 
-// One client asks for many paths, and others ask for one most of the time, or have many User-Agents.
+// One client asks for many paths. Others ask for one most of the time, or have many User-Agents.
 func TestTheReportSaysWhomALimitHurts(t *testing.T) {
 	var log strings.Builder
 	for i := range 200 {

@@ -26,7 +26,8 @@ func hostileLog(t *testing.T) string {
 			t.Fatal(err)
 		}
 		for range 10 + i {
-			fmt.Fprintf(&log, `{"ts": %d, "status": 200, "ip": "1.2.3.4", "user": %s}`+"\n", 1431856800+1000*i, text)
+			fmt.Fprintf(&log, `{"ts": %d, "status": 200, "ip": "1.2.3.4", "user": %s}`+"\n",
+				1431856800+1000*i, text)
 		}
 	}
 	return log.String()

@@ -101,7 +101,8 @@ func TestPageShowsValues(t *testing.T) {
 	b.check(`[...document.querySelectorAll("details")].some((details) => details.open)`, "false")
 	b.do(chromedp.EmulateViewport(1280, 1000))
 	var box struct{ Left, Top, Width, Height float64 }
-	const over = `JSON.stringify(document.querySelector("#time-chart .u-over").getBoundingClientRect())`
+	const over = `JSON.stringify(` +
+		`document.querySelector("#time-chart .u-over").getBoundingClientRect())`
 	if err := json.Unmarshal([]byte(b.text(over)), &box); err != nil {
 		t.Fatal(err)
 	}

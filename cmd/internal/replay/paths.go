@@ -28,8 +28,8 @@ const (
 type pathGroups struct {
 	collect func() *suggest.Collector
 	byPath  map[string]*PathLimit // the chosen ones, once a request was decided
+	chosen  bool                  // whether one was
 	all     uint64                // requests until then
-	chosen  []*PathLimit          // nil until then
 }
 
 // groupOf returns the group of a path, or nothing if the path has none: it is empty, or selectors
@@ -65,7 +65,7 @@ var nameBytes = func() (is [256]bool) {
 func (p *pathGroups) of(path []byte) *PathLimit {
 	path = groupOf(path)
 	g := p.byPath[string(path)]
-	if p.chosen == nil {
+	if !p.chosen {
 		if p.all++; g == nil {
 			g = &PathLimit{Path: string(path)}
 			p.byPath[g.Path] = g
@@ -82,19 +82,18 @@ func (p *pathGroups) choose() {
 		return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Path, b.Path))
 	})
 	clear(p.byPath)
-	p.chosen = []*PathLimit{}
+	p.chosen = true
 	for _, g := range most[:min(len(most), maxPaths)] {
 		if float64(g.Requests) >= leastOfPath*float64(p.all) {
 			g.collector = p.collect()
 			p.byPath[g.Path] = g
-			p.chosen = append(p.chosen, g)
 		}
 	}
 }
 
 // add adds a request to its group, if that is one of the chosen ones.
 func (p *pathGroups) add(at pending) {
-	if p.chosen == nil {
+	if !p.chosen {
 		p.choose()
 	}
 	if g := at.group; g != nil && g.collector != nil {
@@ -103,13 +102,14 @@ func (p *pathGroups) add(at pending) {
 }
 
 // end returns the groups of a whole log with clients of some kinds, in the order of their paths.
-func (p *pathGroups) end(kinds []suggest.Kind) []*PathLimit {
-	for _, g := range p.chosen {
+func (p *pathGroups) end(kinds []suggest.Kind) (groups []*PathLimit) {
+	for _, path := range slices.Sorted(maps.Keys(p.byPath)) {
+		g := p.byPath[path]
 		g.found = g.collector.Result(kinds)
 		g.Requests = g.found.Requests()
+		groups = append(groups, g)
 	}
-	slices.SortFunc(p.chosen, func(a, b *PathLimit) int { return cmp.Compare(a.Path, b.Path) })
-	return p.chosen
+	return groups
 }
 
 // PathLimit is the limit that a group of paths needs by itself.
@@ -136,7 +136,7 @@ func (s *Suggestion) findByPath(
 	o *Options, clients int, groups []*PathLimit, span time.Duration,
 ) (all *Limit) {
 	found := s.found
-	share := o.Suggest.fraction
+	share := o.Suggest.fraction()
 	for i := range maxSteps + 1 {
 		if i == maxSteps {
 			share = 0
@@ -157,7 +157,7 @@ func (s *Suggestion) findByPath(
 			}
 		}
 		s.Together = s.together(all, clients)
-		if float64(s.Together) <= o.Suggest.fraction*float64(found.Matter()) {
+		if float64(s.Together) <= o.Suggest.fraction()*float64(found.Matter()) {
 			break
 		}
 		share *= 0.8

@@ -30,7 +30,7 @@ func TestGroupsOfPaths(t *testing.T) {
 func TestGroupsOfPathsAreChosenOnce(t *testing.T) {
 	p := &pathGroups{byPath: make(map[string]*PathLimit)}
 	p.add(pending{group: p.of([]byte("*")), client: new(client)})
-	if g := p.of([]byte("/late")); g != nil || p.chosen == nil {
+	if g := p.of([]byte("/late")); g != nil || !p.chosen {
 		t.Errorf("%+v is chosen later", g)
 	}
 }
@@ -195,7 +195,10 @@ func TestNamesOfLimitsAreDistinct(t *testing.T) {
 		"b /b, b-7 /b-7, b-7-7 /b/, "; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	text := nginxConfig(s.plan(rep.Limit), &Options{}, 20_000)
+	text, err := nginxConfig(s.plan(rep.Limit), rep.options, 20_000)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, part := range []string{
 		"map $uri $client_api_3 { # a request without a value is not counted\n    \"~^/api/\" $client;\n",
 		"    \"~^/b-7$\" $client;\n", "    \"~^/a\\.pi/\" $client;\n",
@@ -209,13 +212,19 @@ func TestNamesOfLimitsAreDistinct(t *testing.T) {
 }
 
 func TestNothingToExport(t *testing.T) {
-	for _, tt := range []struct{ name, key, want string }{
-		{"policy", "path", "a policy has no key for path"},
-		{"nginx", "path", "it needs --key ip"},
-		{"nginx", "ip", "it needs whole bytes in --ipv6-prefix"},
+	for _, tt := range []struct {
+		name, key string
+		prefix    int
+		rate      string
+		want      string
+	}{
+		{"policy", "path", 60, "1", "a policy has no key for path"},
+		{"nginx", "path", 60, "1", "it needs --key ip"},
+		{"nginx", "ip", 60, "1", "it needs whole bytes in --ipv6-prefix"},
+		{"nginx", "ip", 56, "7/m", "it needs whole requests a second or a minute, and not 7/m"},
 	} {
-		o := suggestOptions(t, "5%", "1")
-		o.Keys, o.Export, o.IPv6Prefix = []string{tt.key}, &tt.name, 60
+		o := suggestOptions(t, "5%", tt.rate)
+		o.Keys, o.Export, o.IPv6Prefix = []string{tt.key}, &tt.name, tt.prefix
 		log := aDay(strings.Repeat(line("192.0.2.1", 1, 1), minRequests))
 		rep := replay(t, o, input("a.log", log))
 		var out strings.Builder
@@ -227,20 +236,20 @@ func TestNothingToExport(t *testing.T) {
 	}
 }
 
-// The limit of nginx is not stricter than the suggested one.
-func TestTheLimitOfNginx(t *testing.T) {
-	for _, tt := range []struct {
-		rate  string
-		burst uint64
-		want  string
-	}{
-		{"5", 10, "5r/s"}, {"0.1", 19, "6r/m"}, {"0.015", 4, "1r/m"}, {"1/h", 3, "1r/m"},
-		{"2.5", 3, "150r/m"}, {"33.3", 500, "34r/s"}, {"1000", 5, "1000r/s"},
+// nginx has a rate exactly, or not at all.
+func TestRatesOfNginx(t *testing.T) {
+	for rate, want := range map[string]string{
+		"5": "5r/s", "1000000000": "1000000000r/s", "300/m": "5r/s", "2.5": "150r/m", "90/h": "",
+		"0.03": "", "0.05": "3r/m", "7/m": "", "1/h": "", "33.3": "1998r/m", "0.0001": "", "1/3s": "",
 	} {
-		l := &Limit{Rate: mustRate(t, tt.rate), Burst: tt.burst}
-		got := nginxLimit(l)
-		if got != tt.want {
-			t.Errorf("%s, %d: %s, want %s", tt.rate, tt.burst, got, tt.want)
+		if got := nginxRate(mustRate(t, rate)); got != want {
+			t.Errorf("%s: %q, want %q", rate, got, want)
+		}
+	}
+	rates, err := ratesOf(defaultRates)
+	for _, rate := range rates {
+		if err != nil || nginxRate(rate) == "" {
+			t.Errorf("nginx does not have the default rate %s, %v", rate, err)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func newMode(o *Options) (mode, error) {
 	switch {
 	case o.Policy != nil:
 		return newPolicyMode(o)
-	case o.Suggest.isSet():
+	case o.Suggest != nil:
 		return newSuggestionMode(o)
 	}
 	return newLimitMode(o)

@@ -39,7 +39,7 @@ func TestTheSuggestionIsKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.Suggest, o.Rate, o.Burst = Share{}, l.Rate, int(l.Burst)
+		o.Suggest, o.Rate, o.Burst = nil, l.Rate, int(l.Burst)
 		limit := replay(t, o, in).Limit
 		rule := replayPolicy(t, policy, in).Policy.Rules[0]
 		if limit.KeysRefused != l.KeysRefused || rule.KeysRefused != l.KeysRefused ||

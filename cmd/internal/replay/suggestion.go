@@ -102,7 +102,7 @@ func (m *suggestionMode) fill(rep *Report) {
 	kinds := m.clients.kinds()
 	found := m.collector.Result(kinds)
 	s := &Suggestion{
-		Share: rep.options.Suggest.fraction, Rates: []RateBurst{}, Paths: []PathLimit{}, found: found,
+		Share: rep.options.Suggest.fraction(), Rates: []RateBurst{}, Paths: []PathLimit{}, found: found,
 	}
 	rep.Suggestion = s
 	m.fillKeys(rep)

@@ -16,7 +16,7 @@ import (
 func suggestOptions(t testing.TB, share, rates string) Options {
 	t.Helper()
 	o := Options{
-		Keys: []string{"ip"}, IPv6Prefix: 64, MaxKeys: tb.DefaultMaxKeys,
+		Suggest: new(Share), Keys: []string{"ip"}, IPv6Prefix: 64, MaxKeys: tb.DefaultMaxKeys,
 	}
 	if err := o.Suggest.UnmarshalText([]byte(share)); err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func checkSuggestion(t *testing.T, o Options, in Input) {
 	for _, r := range rep.Suggestion.Rates {
 		refused := func(burst uint64) (greatest float64) {
 			o := o
-			o.Suggest, o.Rate, o.Burst = Share{}, r.Rate, int(burst)
+			o.Suggest, o.Rate, o.Burst = nil, r.Rate, int(burst)
 			for _, k := range replay(t, o, in).Kinds {
 				if k.Matters {
 					greatest = max(greatest, share(k.ClientsRefused, k.Clients))

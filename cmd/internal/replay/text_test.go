@@ -62,8 +62,8 @@ func TestTextOfASuggestion(t *testing.T) {
 	o := suggestOptions(t, "50%", "1,3")
 	const want = `Suggested limit: 1/s, burst 5. A client may send 5 requests at once, and then 1/s.
 It refuses 1 of 2 clients (50.0 %) and 96 of 104 requests (92.3 %). With twice the burst: 1 client.
-It holds for traffic as in these 2h. The first half asks for a burst of 101. ` + `On the other half ` +
-		`it would have refused 0 of 2 clients (0.0 %) that count.
+It holds for traffic as in these 2h. The first half asks for a burst of 101. ` +
+		`On the other half it would have refused 0 of 2 clients (0.0 %) that count.
 2 addresses, such as 192.0.2.1, have 104 of 104 requests: proxies or a CDN, and not clients? ` +
 		`The log has no X-Forwarded-For. With it, use --trusted-proxies 192.0.2.1/32
 The busiest second, 2015-05-17 10:00:01, has 101 requests.
@@ -148,7 +148,8 @@ func TestTextOfNoResult(t *testing.T) {
 			"The log is too short to suggest a limit: 59m59s."},
 		"less than ten intervals": {suggestOptions(t, "0%", "1"), 1000, 9999, "The log is too short for" +
 			" the limit that it asks for: a burst of 1,000 at 1/s takes 16m40s to refill"},
-		"ten intervals": {suggestOptions(t, "0%", "1"), 1000, 10_001, "Suggested limit: 1/s, burst 1,000."},
+		"ten intervals": {suggestOptions(t, "0%", "1"), 1000, 10_001,
+			"Suggested limit: 1/s, burst 1,000."},
 	} {
 		log := strings.Repeat(line("192.0.2.1", 1, 1), tt.requests) + line("192.0.2.1", tt.end, 1)
 		res, _ := Run(t.Context(), tt.o, []Input{input("a.log", log)})
@@ -181,8 +182,9 @@ func TestTextOfALossyReplay(t *testing.T) {
 func TestNotes(t *testing.T) {
 	o := options(t, "1", 2)
 	o.Keys = []string{"ip", "ten%d"}
-	log := `{"ts":1000172801,"path":"/","ip":"a"}` + "\n" + `{"ts":"2001-09-09T01:46:41","path":"/","ip":"a"}` +
-		"\n" + `{"ts":1000000002,"msg":"started","ip":"a"}`
+	log := `{"ts":1000172801,"path":"/","ip":"a"}` + "\n" +
+		`{"ts":"2001-09-09T01:46:41","path":"/","ip":"a"}` + "\n" +
+		`{"ts":1000000002,"msg":"started","ip":"a"}`
 	got := rendered(t, replay(t, o, input("a.log", log)))
 	for _, want := range []string{
 		"\n2 requests have no ten%d: such requests share one bucket.\n",
