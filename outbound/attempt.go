@@ -2,6 +2,7 @@ package outbound
 
 import (
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,23 +13,19 @@ import (
 
 // attempt is one request on its way to the base, perhaps several times.
 type attempt struct {
-	t       *Transport
-	r       *http.Request
-	parts   []part
-	charges []tb.Charge // that are taken
-	room    struct {    // of the slices, if there is one rule
-		parts     [1]part
-		charges   [1]tb.Charge
-		decisions [1]tb.Decision
-	}
+	t         *Transport
+	r         *http.Request
+	parts     []part
+	decisions []tb.Decision
+	hasWaited bool
 
-	mu      sync.Mutex // guards the rest, and the charges, while the attempt waits
-	number  uint64     // in the order in which attempts began to wait
-	taken   time.Time  // when the charges were taken
-	slot    time.Time  // when their tokens may be used
-	slowest *rule      // whose tokens come last, if they come later
-	err     error      // why the attempt could not take anew
-	moved   chan struct{}
+	mu      sync.Mutex // guards the rest while the attempt waits
+	charges []tb.Charge
+	taken   time.Time   // when the charges were taken
+	slot    time.Time   // when their tokens may be used
+	slowest *rule       // whose tokens come last, if they come later
+	err     error       // why the attempt could not take anew
+	timer   *time.Timer // for the slot; nil if the attempt does not wait
 }
 
 // part is an attempt in one rule.
@@ -42,12 +39,11 @@ type part struct {
 	endTurn func()             // if the attempts of the key go one at a time
 }
 
+var attempts = sync.Pool{New: func() any { return new(attempt) }}
+
 func (t *Transport) begin(r *http.Request) *attempt {
-	a := &attempt{t: t, r: r}
-	a.parts, a.charges = a.room.parts[:], a.room.charges[:0]
-	if len(t.limits) > 1 {
-		a.parts = make([]part, len(t.limits))
-	}
+	a := attempts.Get().(*attempt)
+	a.t, a.r, a.parts = t, r, slices.Grow(a.parts, len(t.limits))[:len(t.limits)]
 	for i, rule := range t.limits {
 		p := &a.parts[i]
 		p.rule, p.key, p.cost = rule, rule.get(rule.Key(a.r)), 1
@@ -63,13 +59,21 @@ func (t *Transport) begin(r *http.Request) *attempt {
 	return a
 }
 
+// end ends the attempt. It is used again, unless a line or the body of a response may still have it.
 func (a *attempt) end() {
+	isKept := a.hasWaited
 	for i := range a.parts {
 		p := &a.parts[i]
 		if p.endTurn != nil {
 			p.endTurn()
 		}
 		p.key.users.Add(-1)
+		isKept = isKept || p.rule.Usage != nil
+	}
+	if !isKept {
+		clear(a.parts)
+		*a = attempt{parts: a.parts[:0], charges: a.charges[:0], decisions: a.decisions[:0]}
+		attempts.Put(a)
 	}
 }
 
@@ -79,7 +83,7 @@ func (a *attempt) await() error {
 		wait, slowest, err := a.enter()
 		if err == nil && slowest != nil {
 			a.t.waits(a.r, slowest, wait)
-			err = a.sleep(wait)
+			err = a.sleep()
 		}
 		queued := false
 		if err == nil {
@@ -95,20 +99,41 @@ func (a *attempt) await() error {
 	}
 }
 
+// queue waits for the turns of the attempt. It reports whether other attempts have gone before: then
+// the server may have said something else meanwhile.
+func (a *attempt) queue() (queued bool, err error) {
+	for i := range a.parts {
+		p := &a.parts[i]
+		if !p.key.isSingle.Load() || p.endTurn != nil {
+			continue
+		}
+		turn, ctx := p.key.turn, a.r.Context()
+		select {
+		case turn <- struct{}{}:
+		default:
+			queued = true
+			select {
+			case turn <- struct{}{}:
+			case <-ctx.Done():
+				return false, ctx.Err()
+			}
+		}
+		if p.endTurn = sync.OnceFunc(func() { <-turn }); !p.key.isSingle.Load() {
+			p.endTurn()
+		}
+	}
+	return queued, nil
+}
+
 // send sends the request. If an answer does not come, the next attempt has its turn.
 func (a *attempt) send() (*http.Response, error) {
-	var turns []*time.Timer
 	for i := range a.parts {
 		if p := &a.parts[i]; p.endTurn != nil {
-			turns = append(turns, time.AfterFunc(longestTurn, p.endTurn))
+			defer time.AfterFunc(longestTurn, p.endTurn).Stop()
 		}
 	}
 	a.t.sent.Add(1)
-	response, err := a.t.base.RoundTrip(a.r)
-	for _, turn := range turns {
-		turn.Stop()
-	}
-	return response, err
+	return a.t.base.RoundTrip(a.r)
 }
 
 // enter takes the charges. If their tokens come later, it returns whose come last, and the attempt
@@ -119,13 +144,13 @@ func (a *attempt) enter() (wait time.Duration, slowest *rule, err error) {
 	}
 	if err = a.take(); err == nil && a.slowest != nil {
 		wait, slowest = time.Until(a.slot), a.slowest
-		a.number, a.moved = a.t.entered.Add(1), make(chan struct{}, 1)
+		a.timer, a.hasWaited = time.NewTimer(wait), true
+		a.t.lines.Lock()
 		for i := range a.parts {
 			k := a.parts[i].key
-			k.mu.Lock()
-			k.waiting[a] = true
-			k.mu.Unlock()
+			k.line = append(k.line, a)
 		}
+		a.t.lines.Unlock()
 	}
 	for i := range a.parts {
 		a.parts[i].key.takes.RUnlock()
@@ -140,20 +165,16 @@ func (a *attempt) take() error {
 	if err != nil {
 		return err
 	}
-	a.charges, a.slowest = a.charges[:0], nil
-	for i := range a.parts {
+	a.charges, a.slowest, a.taken = a.charges[:0], nil, time.Now()
+	a.slot = a.taken
+	for i := 0; i < len(a.parts) && err == nil; i++ {
 		p := &a.parts[i]
-		if bad := p.prepare(within); bad != nil {
-			err = bad
-		}
+		err = p.prepare(within)
 		a.charges = append(a.charges, p.charge)
 	}
-	a.taken = time.Now()
-	a.slot = a.taken
-	var decisions []tb.Decision
 	allowed := false
 	if err == nil {
-		decisions, allowed, err = a.t.store.TakeAll(ctx, a.taken, a.charges, a.room.decisions[:0])
+		a.decisions, allowed, err = a.t.store.TakeAll(ctx, a.taken, a.charges, a.decisions[:0])
 	}
 	if allowed {
 		var longest time.Duration
@@ -170,7 +191,7 @@ func (a *attempt) take() error {
 	a.charges = a.charges[:0]
 	switch {
 	case err == nil:
-		return a.refusal(decisions, within)
+		return a.refusal(within)
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
@@ -196,9 +217,9 @@ func (p *part) prepare(within time.Duration) (err error) {
 }
 
 // refusal returns the error of an attempt that cannot wait.
-func (a *attempt) refusal(decisions []tb.Decision, within time.Duration) error {
+func (a *attempt) refusal(within time.Duration) error {
 	e, slowest := new(tb.WaitError), a.parts[0].rule
-	for i, d := range decisions {
+	for i, d := range a.decisions {
 		if d.RetryAfter > e.Wait {
 			e.Wait, slowest = d.RetryAfter, a.parts[i].rule
 		}
@@ -211,13 +232,13 @@ func (a *attempt) refusal(decisions []tb.Decision, within time.Duration) error {
 }
 
 // giveBack gives back what the charges have taken. Cancel gives nothing back while another attempt
-// waits behind, because that keeps its slot. It does not if all attempts of the changed key take
+// waits behind, because that keeps its slot. It does not if all attempts of the moved key take
 // anew, and no other process has the bucket. Then, and after a settlement, a settlement gives back
 // more than Cancel.
-func (a *attempt) giveBack(changed *key) {
+func (a *attempt) giveBack(moved *key) {
 	for i := range a.charges {
 		p := &a.parts[i]
-		if p.rule.Usage != nil || p.key == changed && !a.t.isShared {
+		if p.rule.Usage != nil || p.key == moved && !a.t.isShared {
 			_ = p.charge.Settle(0) // a store that fails gives nothing back
 		} else {
 			p.charge.Cancel()
@@ -226,41 +247,62 @@ func (a *attempt) giveBack(changed *key) {
 	a.charges = a.charges[:0]
 }
 
-// sleep returns nil at the slot of the attempt, which comes after a time.
-func (a *attempt) sleep(left time.Duration) error {
-	done := a.r.Context().Done()
-	timer := time.NewTimer(left)
-	defer timer.Stop()
+// sleep returns nil at the slot of the attempt.
+func (a *attempt) sleep() error {
 	for {
 		var err error
 		select {
-		case <-timer.C:
-		case <-a.moved:
-		case <-done:
+		case <-a.timer.C:
+		case <-a.r.Context().Done():
 			err = a.r.Context().Err()
 		}
-		if left, err = a.leave(err); left <= 0 {
+		if err, isOver := a.leave(err); isOver {
 			return err
 		}
-		timer.Reset(left)
 	}
 }
 
-// leave ends the wait of an attempt, because of an error or because its slot has come. Otherwise it
-// returns the time that is left.
-func (a *attempt) leave(err error) (left time.Duration, _ error) {
+// leave ends the wait of an attempt, because of an error or because its slot has come.
+func (a *attempt) leave(err error) (_ error, isOver bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.err != nil {
 		err = a.err
-	} else if left = time.Until(a.slot); err == nil && left > 0 {
-		return left, nil
+	} else if left := time.Until(a.slot); err == nil && left > 0 { // it has moved
+		a.timer.Reset(left)
+		return nil, false
 	}
+	a.timer.Stop()
+	a.timer = nil
+	a.t.lines.Lock()
+	defer a.t.lines.Unlock()
 	for i := range a.parts {
 		k := a.parts[i].key
-		k.mu.Lock()
-		delete(k.waiting, a)
-		k.mu.Unlock()
+		k.line = slices.DeleteFunc(k.line, func(b *attempt) bool { return b == a })
 	}
-	return 0, err
+	return err, true
+}
+
+// move calls f, which changes the bucket of a key. What waits for it gives back its tokens before,
+// and takes anew after, in the order in which it came. If all of it has slots at end or later, it
+// keeps them. k.takes is locked.
+func (t *Transport) move(k *key, end time.Time, f func()) {
+	t.lines.Lock()
+	all := slices.Clone(k.line)
+	t.lines.Unlock()
+	isEarly := false
+	for _, a := range all { // in the same order in all keys
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		isEarly = isEarly || a.timer != nil && a.slot.Before(end)
+	}
+	all = slices.DeleteFunc(all, func(a *attempt) bool { return !isEarly || a.timer == nil })
+	for _, a := range slices.Backward(all) {
+		a.giveBack(k)
+	}
+	f()
+	for _, a := range all {
+		a.err = a.take()
+		a.timer.Reset(0)
+	}
 }

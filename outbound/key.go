@@ -1,11 +1,8 @@
 package outbound
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,11 +44,13 @@ type key struct {
 	users   atomic.Int32 // attempts that have it; it grows under rule.mu
 	paused  atomic.Int64 // the end of its last pause, in Unix nanoseconds
 
-	takes   sync.RWMutex // read while an attempt takes its charges, locked by a change
-	mu      sync.Mutex   // of waiting
-	waiting map[*attempt]bool
+	takes sync.RWMutex // read while an attempt takes its charges, locked by a move
+	line  []*attempt   // that waits, in the order in which it came, under Transport.lines
 
-	learned
+	// Of a rule that learns:
+	turn     chan struct{} // is full while an attempt has its turn
+	isSingle atomic.Bool   // an attempt needs its turn
+	heard    time.Time     // when the server has said the limit, under takes
 }
 
 func newRule(s *settings, from Rule) (r *rule, err error) {
@@ -88,9 +87,9 @@ func (r *rule) get(text string) *key {
 		if len(r.keys) >= mostKeys {
 			r.forget()
 		}
-		k = &key{text: text, limiter: r.limiter, waiting: make(map[*attempt]bool)}
+		k = &key{text: text, limiter: r.limiter}
 		if r.learns {
-			k.turn, k.limit = make(chan struct{}, 1), unlimited
+			k.turn = make(chan struct{}, 1)
 			if l, err := r.newLimiter(unlimited); err == nil {
 				k.limiter = l
 			}
@@ -114,52 +113,4 @@ func (r *rule) forget() {
 			return
 		}
 	}
-}
-
-// change calls f, which changes the bucket. What waits for it gives back its tokens before, and
-// takes anew after, in the order in which it came. If all of it has slots at end or later, it keeps
-// them.
-func (k *key) change(end time.Time, f func()) {
-	k.takes.Lock()
-	defer k.takes.Unlock()
-	var all []*attempt
-	isEarly := false
-	for _, a := range k.line() { // in the same order in all keys
-		a.mu.Lock()
-		if !k.hasWaiting(a) { // any more
-			a.mu.Unlock()
-			continue
-		}
-		defer a.mu.Unlock()
-		all = append(all, a)
-		isEarly = isEarly || a.slot.Before(end)
-	}
-	if !isEarly {
-		all = nil
-	}
-	for _, a := range slices.Backward(all) {
-		a.giveBack(k)
-	}
-	f()
-	for _, a := range all {
-		a.err = a.take()
-		select {
-		case a.moved <- struct{}{}:
-		default:
-		}
-	}
-}
-
-// line returns what waits for the bucket, in the order in which it came.
-func (k *key) line() []*attempt {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return slices.SortedFunc(maps.Keys(k.waiting),
-		func(a, b *attempt) int { return cmp.Compare(a.number, b.number) })
-}
-
-func (k *key) hasWaiting(a *attempt) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.waiting[a]
 }

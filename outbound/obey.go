@@ -19,7 +19,7 @@ func (a *attempt) obey(response *http.Response) bool {
 	now := time.Now()
 	var none, pauses [anyUnit + 1]time.Duration // by unit
 	for _, n := range x.notices {
-		if n.remaining == 0 || n.remaining == unknown && x.isRefusal {
+		if n.remaining == 0 || n.remaining == infinite && x.isRefusal {
 			wait := x.retry
 			if wait == unknown {
 				wait = n.wait
@@ -48,13 +48,12 @@ func (a *attempt) obey(response *http.Response) bool {
 }
 
 // slowestOf returns the part whose bucket would let the same cost wait longest, and that wait. If
-// parts have the unit, it is one of them.
+// rules have the unit, it is a part in one of them.
 func (a *attempt) slowestOf(unit Unit, now time.Time) (slowest *part, wait time.Duration) {
+	wait = math.MinInt64
 	for i := range a.parts {
 		p := &a.parts[i]
-		d, isOf := a.waitOf(p, now), p.rule.Unit == unit
-		isBetter := slowest != nil && slowest.rule.Unit == unit
-		if slowest == nil || isOf && !isBetter || isOf == isBetter && d > wait {
+		if d := a.waitOf(p, now); d > wait && (p.rule.Unit == unit || !a.t.units[unit]) {
 			slowest, wait = p, d
 		}
 	}
@@ -90,11 +89,13 @@ func (a *attempt) pause(unit Unit, wait time.Duration, isRefusal bool, now time.
 	}
 	end := now.Add(wait)
 	isNew := false
-	p.key.change(end, func() {
+	p.key.takes.Lock()
+	a.t.move(p.key, end, func() {
 		if isNew = a.waitOf(p, now) < wait; isNew {
 			a.hold(p, wait, now)
 		}
 	})
+	p.key.takes.Unlock()
 	if isNew {
 		p.key.paused.Store(end.UnixNano())
 		a.t.held(a.r, p.rule, wait)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,9 +19,10 @@ type Transport struct {
 	settings
 	base     http.RoundTripper
 	limits   []*rule
-	isShared bool // other processes may take from the buckets
-	learns   bool // a rule has no limit
-	entered  atomic.Uint64
+	isShared bool              // other processes may take from the buckets
+	learns   bool              // a rule has no limit
+	units    [anyUnit + 1]bool // of the rules
+	lines    sync.Mutex        // guards the lines of the keys
 	sent     atomic.Uint64
 	failures atomic.Uint64
 }
@@ -55,6 +57,7 @@ func New(base http.RoundTripper, opts ...Option) *Transport {
 		}
 		t.limits = append(t.limits, r)
 		t.learns = t.learns || r.learns
+		t.units[r.Unit] = true
 	}
 	return t
 }
@@ -65,26 +68,26 @@ func New(base http.RoundTripper, opts ...Option) *Transport {
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	a := t.begin(r)
 	defer a.end()
-	var refused *http.Response
+	var refused *http.Response // that the request is sent again for
 	for tries := t.retries; ; tries-- {
 		if err := a.await(); err != nil {
+			if a.r.Body != nil {
+				_ = a.r.Body.Close()
+			}
 			if refused != nil {
-				return refused, nil
+				err = nil
 			}
-			if r.Body != nil {
-				_ = r.Body.Close()
-			}
-			return nil, err
+			return refused, err
 		}
-		if refused != nil && !a.again(refused) {
-			a.giveBack(nil)
-			return refused, nil
+		if refused != nil {
+			_, _ = io.CopyN(io.Discard, refused.Body, 4096) // so that the connection is used again
+			_ = refused.Body.Close()
 		}
 		response, err := a.send()
 		if err != nil {
 			return nil, err
 		}
-		if !a.obey(response) || tries <= 0 || !canRepeat(r) {
+		if !a.obey(response) || tries <= 0 || !a.replay() {
 			return response, nil
 		}
 		refused = response
@@ -94,26 +97,23 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 var idempotent = []string{"", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace,
 	http.MethodPut, http.MethodDelete}
 
-// canRepeat reports whether a request may be sent twice.
-func canRepeat(r *http.Request) bool {
-	canReplay := r.Body == nil || r.Body == http.NoBody || r.GetBody != nil
-	return canReplay && (slices.Contains(idempotent, r.Method) ||
-		r.Header["Idempotency-Key"] != nil || r.Header["X-Idempotency-Key"] != nil)
-}
-
-// again prepares the request for another attempt, after one that was refused.
-func (a *attempt) again(refused *http.Response) bool {
+// replay makes the request ready to be sent again. It reports false if it must not be.
+func (a *attempt) replay() bool {
 	next := *a.r
-	if a.r.Body != nil && a.r.Body != http.NoBody {
-		body, err := a.r.GetBody()
-		if err != nil {
+	if !slices.Contains(idempotent, next.Method) && next.Header["Idempotency-Key"] == nil &&
+		next.Header["X-Idempotency-Key"] == nil {
+		return false
+	}
+	if next.Body != nil && next.Body != http.NoBody {
+		if next.GetBody == nil {
 			return false
 		}
-		next.Body = body
+		var err error
+		if next.Body, err = next.GetBody(); err != nil {
+			return false
+		}
 	}
 	a.r = &next
-	_, _ = io.CopyN(io.Discard, refused.Body, 4096) // so that the connection is used again
-	_ = refused.Body.Close()
 	return true
 }
 

@@ -240,8 +240,8 @@ func load(t *testing.T, v *vendor, processes int, d time.Duration, opts ...Optio
 		refused += int(c.Stats().Rules[0].Refused)
 		held += int(c.Stats().Rules[0].Held)
 		for _, k := range c.limits[0].keys {
-			if len(k.waiting) > 0 || k.users.Load() > 0 {
-				t.Errorf("%d attempts still wait, %d have the key", len(k.waiting), k.users.Load())
+			if len(k.line) > 0 || k.users.Load() > 0 {
+				t.Errorf("%d attempts still wait, %d have the key", len(k.line), k.users.Load())
 			}
 		}
 	}
