@@ -1,6 +1,7 @@
 package outbound
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"sync"
@@ -79,50 +80,17 @@ func (a *attempt) end() {
 
 // await returns when the attempt may be sent. If it returns an error, nothing is taken.
 func (a *attempt) await() error {
-	for {
-		wait, slowest, err := a.enter()
-		if err == nil && slowest != nil {
-			a.t.waits(a.r, slowest, wait)
-			err = a.sleep()
-		}
-		queued := false
-		if err == nil {
-			queued, err = a.queue()
-		}
-		if err == nil && !queued {
-			return nil
-		}
+	wait, slowest, err := a.enter()
+	if err == nil && slowest != nil {
+		a.t.waits(a.r, slowest, wait)
+	}
+	if a.timer != nil {
+		err = a.sleep()
+	}
+	if err != nil {
 		a.giveBack(nil)
-		if err != nil {
-			return err
-		}
 	}
-}
-
-// queue waits for the turns of the attempt. It reports whether other attempts have gone before: then
-// the server may have said something else meanwhile.
-func (a *attempt) queue() (queued bool, err error) {
-	for i := range a.parts {
-		p := &a.parts[i]
-		if !p.key.isSingle.Load() || p.endTurn != nil {
-			continue
-		}
-		turn, ctx := p.key.turn, a.r.Context()
-		select {
-		case turn <- struct{}{}:
-		default:
-			queued = true
-			select {
-			case turn <- struct{}{}:
-			case <-ctx.Done():
-				return false, ctx.Err()
-			}
-		}
-		if p.endTurn = sync.OnceFunc(func() { <-turn }); !p.key.isSingle.Load() {
-			p.endTurn()
-		}
-	}
-	return queued, nil
+	return err
 }
 
 // send sends the request. If an answer does not come, the next attempt has its turn.
@@ -136,13 +104,16 @@ func (a *attempt) send() (*http.Response, error) {
 	return a.t.base.RoundTrip(a.r)
 }
 
-// enter takes the charges. If their tokens come later, it returns whose come last, and the attempt
-// waits from then on.
+// enter takes the charges. If their tokens come later, it returns whose come last. Then the attempt
+// waits from then on, and so it does if it needs a turn.
 func (a *attempt) enter() (wait time.Duration, slowest *rule, err error) {
+	waits := false
 	for i := range a.parts {
-		a.parts[i].key.takes.RLock()
+		k := a.parts[i].key
+		k.takes.RLock()
+		waits = waits || k.isSingle.Load()
 	}
-	if err = a.take(); err == nil && a.slowest != nil {
+	if err = a.take(); err == nil && (waits || a.slowest != nil) {
 		wait, slowest = time.Until(a.slot), a.slowest
 		a.timer, a.hasWaited = time.NewTimer(wait), true
 		a.t.lines.Lock()
@@ -169,8 +140,19 @@ func (a *attempt) take() error {
 	a.slot = a.taken
 	for i := 0; i < len(a.parts) && err == nil; i++ {
 		p := &a.parts[i]
-		err = p.prepare(within)
-		a.charges = append(a.charges, p.charge)
+		p.charged = p.cost
+		if p.cost > 1 && (p.rule.Usage != nil || p.rule.learns) {
+			p.charged = min(p.cost, float64(p.key.limiter.Limit().Capacity))
+		}
+		if m, ok := p.key.limiter.(inPlace); ok {
+			p.charge, err = &p.place, m.ChargeInPlace(&p.place, p.key.text, p.charged)
+		} else {
+			p.charge, err = p.key.limiter.Charge(p.key.text, p.charged)
+		}
+		if err == nil {
+			p.charge.MayWait(within)
+			a.charges = append(a.charges, p.charge)
+		}
 	}
 	allowed := false
 	if err == nil {
@@ -197,23 +179,6 @@ func (a *attempt) take() error {
 	}
 	a.t.failed(a.r, err)
 	return nil
-}
-
-// prepare makes the charge of the part, which may wait for a time.
-func (p *part) prepare(within time.Duration) (err error) {
-	p.charged = p.cost
-	if p.cost > 1 && (p.rule.Usage != nil || p.rule.learns) {
-		p.charged = min(p.cost, float64(p.key.limiter.Limit().Capacity))
-	}
-	if m, ok := p.key.limiter.(inPlace); ok {
-		p.charge, err = &p.place, m.ChargeInPlace(&p.place, p.key.text, p.charged)
-	} else {
-		p.charge, err = p.key.limiter.Charge(p.key.text, p.charged)
-	}
-	if err == nil {
-		p.charge.MayWait(within)
-	}
-	return err
 }
 
 // refusal returns the error of an attempt that cannot wait.
@@ -247,23 +212,46 @@ func (a *attempt) giveBack(moved *key) {
 	a.charges = a.charges[:0]
 }
 
-// sleep returns nil at the slot of the attempt.
+// sleep returns nil at the slot of the attempt, when it has its turns.
 func (a *attempt) sleep() error {
+	ctx := a.r.Context()
 	for {
 		var err error
 		select {
 		case <-a.timer.C:
-		case <-a.r.Context().Done():
-			err = a.r.Context().Err()
+			err = a.takeTurns(ctx)
+		case <-ctx.Done():
+			err = ctx.Err()
 		}
-		if err, isOver := a.leave(err); isOver {
+		if err, isOver := a.wake(err); isOver {
 			return err
 		}
 	}
 }
 
-// leave ends the wait of an attempt, because of an error or because its slot has come.
-func (a *attempt) leave(err error) (_ error, isOver bool) {
+// takeTurns waits for the turns that the attempt needs and has not.
+func (a *attempt) takeTurns(ctx context.Context) error {
+	for i := range a.parts {
+		p := &a.parts[i]
+		if p.endTurn != nil || !p.key.isSingle.Load() {
+			continue
+		}
+		turn := p.key.turn
+		select {
+		case turn <- struct{}{}:
+			p.endTurn = sync.OnceFunc(func() { <-turn })
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if !p.key.isSingle.Load() { // any more
+			p.endTurn()
+		}
+	}
+	return nil
+}
+
+// wake ends the wait of an attempt, because of an error or because its slot has come.
+func (a *attempt) wake(err error) (_ error, isOver bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.err != nil {

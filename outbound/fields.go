@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // family is the names of three fields about one limit, in canonical form. What the reset is, its
@@ -32,7 +34,7 @@ func named(form string) family {
 	return family{form, f("Limit"), f("Remaining"), f("Reset")}
 }
 
-const mostNotices = 64 // with names, in one response
+const mostItems = 256 // of a field
 
 // A response does not have a number that is infinite, or a time that is unknown.
 var infinite = math.Inf(1)
@@ -113,21 +115,51 @@ func read(status int, h http.Header, learns bool) (x answer) {
 	return x
 }
 
+// pauses returns the pauses of the rules with each unit, which are at most a time. With a
+// Retry-After, that is the pause, and the notices say only which limit it is.
+func (x *answer) pauses(most time.Duration) (all [anyUnit + 1]time.Duration) {
+	isSaid := false
+	for _, n := range x.notices {
+		if n.remaining == 0 || n.remaining == infinite && x.isRefusal {
+			wait := x.retry
+			if wait == unknown {
+				wait = n.wait
+			}
+			all[n.unit] = max(all[n.unit], min(wait, most))
+			isSaid = isSaid || all[n.unit] > 0
+		}
+	}
+	if !isSaid {
+		all[anyUnit] = max(0, min(x.retry, most))
+	}
+	return all
+}
+
+// limitOf returns the limit of a unit that a response says, or unlimited, and what is left of it.
+// Of several it is the one with the shortest window.
+func (x *answer) limitOf(unit Unit) (limit tb.Limit, left float64) {
+	limit, left = unlimited, infinite
+	for _, n := range x.notices {
+		tokens := int64(min(n.limit, tb.MaxCapacity, float64(n.window)))
+		isBetter := limit == unlimited || n.window < limit.Per
+		if isBetter && tokens > 0 && n.limit < infinite && (n.unit == unit || n.unit == anyUnit) {
+			limit, left = tb.Limit{Capacity: int(tokens), Tokens: tokens, Per: n.window}, n.remaining
+		}
+	}
+	return limit, left
+}
+
 // hasLeft reports whether plainly all limits of a header have something left.
 func hasLeft(h http.Header) bool {
 	for i := range families {
-		lines := h[families[i].remaining]
-		if len(lines) > 1 || len(lines) == 1 && !isPositive(lines[0]) {
-			return false
+		for _, line := range h[families[i].remaining] {
+			if line == "" || line[0] < '1' || line[0] > '9' || strings.Contains(line, ",") {
+				return false
+			}
 		}
 	}
 	isZero := func(line string) bool { return strings.Contains(line, "=0") }
 	return !slices.ContainsFunc(h["Ratelimit"], isZero)
-}
-
-// isPositive reports whether a text is one number that is plainly above 0.
-func isPositive(text string) bool {
-	return text != "" && '1' <= text[0] && text[0] <= '9' && !strings.Contains(text, ",")
 }
 
 // readFamily reads three fields. If a field is repeated, or is a list, the value that slows down
@@ -192,9 +224,7 @@ func (x *answer) noticeOf(name string, isPair bool) *notice {
 		}
 	}
 	n := newNotice(name)
-	if len(x.notices) < mostNotices {
-		x.notices = append(x.notices, n)
-	}
+	x.notices = append(x.notices, n)
 	return n
 }
 
@@ -208,13 +238,14 @@ type item struct {
 var syntax = regexp.MustCompile(
 	`(^|[,;])\s*("(?:[^"\\]|\\.)*"|[^",;=]*)\s*(?:=\s*("(?:[^"\\]|\\.)*"|[^",;]*))?`)
 
-// items returns the items of a field. The first one of a line is a member. A text that has another
-// syntax has strange items.
+// items returns the items of the lines of a field. The first one is a member. A text that has
+// another syntax has strange items.
 func items(lines []string) (all []item) {
-	for _, line := range lines {
-		for _, m := range syntax.FindAllStringSubmatch(line, -1) {
-			all = append(all, item{m[1] == ";", strings.TrimSpace(m[2]), strings.Trim(m[3], `" `)})
-		}
+	if len(lines) == 0 {
+		return nil
+	}
+	for _, m := range syntax.FindAllStringSubmatch(strings.Join(lines, ","), mostItems) {
+		all = append(all, item{m[1] == ";", strings.TrimSpace(m[2]), strings.Trim(m[3], `" `)})
 	}
 	return all
 }
@@ -223,8 +254,7 @@ func items(lines []string) (all []item) {
 func (x *answer) longest(field string, unit time.Duration) time.Duration {
 	d := unknown
 	for _, line := range x.header[field] {
-		d = max(d, x.until(line, unit)) // a date has a comma
-		for text := range strings.SplitSeq(line, ",") {
+		for _, text := range append(strings.Split(line, ","), line) { // a date has a comma
 			d = max(d, x.until(text, unit))
 		}
 	}

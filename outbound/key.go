@@ -109,8 +109,10 @@ func (r *rule) forget() {
 			first = k
 		}
 		if n++; n >= 16 && first != nil {
-			delete(r.keys, first.text)
-			return
+			break
 		}
+	}
+	if first != nil {
+		delete(r.keys, first.text)
 	}
 }

@@ -9,6 +9,15 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
+// A key of a rule without a limit has this one until the server says another. If the server
+// refuses, or says that nothing is left, but not what the limit is, one attempt at a time may go.
+var unlimited = tb.Limit{Capacity: 1 << 20, Tokens: 1_000_000, Per: time.Second}
+
+const (
+	memoryOfLimits = time.Hour        // of a limit that the server no longer says
+	longestTurn    = 10 * time.Second // of an attempt whose answer does not come
+)
+
 // obey does what the header of a response says, and reports whether it is a refusal.
 func (a *attempt) obey(response *http.Response) bool {
 	x := read(response.StatusCode, response.Header, a.t.learns)
@@ -17,22 +26,10 @@ func (a *attempt) obey(response *http.Response) bool {
 		return false
 	}
 	now := time.Now()
-	var none, pauses [anyUnit + 1]time.Duration // by unit
-	for _, n := range x.notices {
-		if n.remaining == 0 || n.remaining == infinite && x.isRefusal {
-			wait := x.retry
-			if wait == unknown {
-				wait = n.wait
-			}
-			pauses[n.unit] = max(pauses[n.unit], min(wait, a.t.maxPause))
-		}
-	}
-	if pauses == none {
-		pauses[anyUnit] = max(0, min(x.retry, a.t.maxPause))
-	}
+	pauses := x.pauses(a.t.maxPause)
 	for i := range a.parts {
 		if p := &a.parts[i]; p.rule.learns && p.charge != nil {
-			a.learn(p, &x, x.isRefusal || pauses != none, now)
+			a.learn(p, &x, x.isRefusal || pauses != [len(pauses)]time.Duration{}, now)
 		}
 	}
 	if x.isRefusal {
@@ -92,7 +89,7 @@ func (a *attempt) pause(unit Unit, wait time.Duration, isRefusal bool, now time.
 	p.key.takes.Lock()
 	a.t.move(p.key, end, func() {
 		if isNew = a.waitOf(p, now) < wait; isNew {
-			a.hold(p, wait, now)
+			a.leave(p, p.charged, wait, now)
 		}
 	})
 	p.key.takes.Unlock()
@@ -102,22 +99,47 @@ func (a *attempt) pause(unit Unit, wait time.Duration, isRefusal bool, now time.
 	}
 }
 
-// hold empties the bucket of p, so that it has the cost of p after a time.
-func (a *attempt) hold(p *part, d time.Duration, now time.Time) {
-	limit := p.key.limiter.Limit()
-	until := now.Add(d - timeOf(limit, p.charged))
-	if !until.After(now) { // the cost takes longer to be supplied
-		p.drain(p.charged-tokensIn(limit, d), now)
-		return
+// learn gives the key of a rule without a limit the limit that the response says. stops means that
+// the server has refused, or has nothing left.
+func (a *attempt) learn(p *part, x *answer, stops bool, now time.Time) {
+	k := p.key
+	k.takes.Lock() // so that of answers which come at the same time, one drains
+	defer k.takes.Unlock()
+	limit := k.limiter.Limit()
+	said, left := x.limitOf(p.rule.Unit)
+	switch {
+	case said != unlimited:
+		k.heard = now
+		// A reset comes nearer, so that of one number the longest window counts.
+		if said.Capacity != limit.Capacity || said.Per > limit.Per {
+			limit = said
+		}
+	case now.Sub(k.heard) > memoryOfLimits:
+		limit = unlimited
 	}
-	ctx := context.WithoutCancel(a.r.Context())
-	if err := p.key.limiter.Hold(ctx, p.key.text, until); err != nil {
-		a.t.failed(a.r, err)
+	isLimited := limit != unlimited
+	isLast := p.endTurn != nil && k.users.Load() == 1
+	k.isSingle.Store(!isLimited && (stops || k.isSingle.Load() && !isLast))
+	if limit != k.limiter.Limit() { // what waits takes anew
+		a.t.move(k, now.Add(tb.Never), func() { _ = k.limiter.SetLimit(limit) })
+	}
+	if level, err := p.charge.Level(now); isLimited && err == nil && level.Tokens >= left+1 {
+		a.leave(p, left, 0, now) // in whole tokens
 	}
 }
 
-// drain leaves at most a number of tokens in the bucket.
-func (p *part) drain(tokens float64, now time.Time) {
+// leave leaves the bucket of p a number of tokens after a time: it is held, or if they take longer
+// to be supplied, it has at most the tokens that are missing then.
+func (a *attempt) leave(p *part, tokens float64, after time.Duration, now time.Time) {
+	limit := p.key.limiter.Limit()
+	if until := now.Add(after - timeOf(limit, tokens)); until.After(now) {
+		ctx := context.WithoutCancel(a.r.Context())
+		if err := p.key.limiter.Hold(ctx, p.key.text, until); err != nil {
+			a.t.failed(a.r, err)
+		}
+		return
+	}
+	tokens -= tokensIn(limit, after)
 	c, err := p.key.limiter.Charge(p.key.text, 1)
 	if err != nil {
 		return
