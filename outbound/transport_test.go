@@ -573,57 +573,36 @@ func TestCostMayReplaceTheBody(t *testing.T) {
 	}
 }
 
-// failing is a store that fails, after it has called its function.
-type failing struct {
-	httplimit.Store
-	f func()
-}
-
-func (s failing) TakeAll(context.Context, time.Time, []tb.Charge, []tb.Decision) (
-	[]tb.Decision, bool, error,
-) {
-	s.f()
-	return nil, false, errors.New("the store is down")
-}
-
 func TestContextThatEndsInTheStore(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	client := New(newStill(), WithStore(failing{httplimit.Memory(), cancel}))
+	store := newShared()
+	store.before = func(string, string) error {
+		cancel()
+		return errors.New("the store is down")
+	}
+	client := New(newStill(), WithStore(store))
 	if _, err := client.RoundTrip(request(ctx, "a")); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
 
-// broken is a store whose limiters fail.
-type broken struct{ httplimit.Store }
-
-type brokenLimiter struct{ limiter }
-
-func (s broken) Limiters(rule string, limits []tb.Limit) ([]tb.StoreLimiter, error) {
-	all, err := s.Store.Limiters(rule, limits)
-	return []tb.StoreLimiter{brokenLimiter{all[0].(limiter)}}, err
-}
-
-func (brokenLimiter) Charge(string, float64) (tb.StoreCharge, error) {
-	return nil, errors.New("the store is down")
-}
-
-func (brokenLimiter) Hold(context.Context, string, time.Time) error {
-	return errors.New("the store is down")
-}
-
 func TestStoreThatFails(t *testing.T) {
-	for store, failures := range map[httplimit.Store]uint64{
-		&failing{httplimit.Memory(), func() {}}: 2, &broken{httplimit.Memory()}: 3, // and a pause
-	} {
-		bubble(fmt.Sprintf("%T", store), func(t *testing.T) {
+	for fails, failures := range map[string]uint64{"take": 2, "charge hold": 3} {
+		bubble(fails, func(t *testing.T) {
 			var seen error
-			s := newScript("429\nRetry-After: 9")
+			down := errors.New("the store is down")
+			s, store := newScript("429\nRetry-After: 9"), newShared()
+			store.before = func(call, _ string) error {
+				if strings.Contains(fails, call) {
+					return down
+				}
+				return nil
+			}
 			client := New(s, PerHost(1, 1), WithStore(store),
 				WithHooks(Hooks{Error: func(_ *http.Request, err error) { seen = err }}))
 			send(t, s, "a a", client)
 			s.check(t, "0 0")
-			if got := client.Stats(); got.Failures != failures || seen == nil {
+			if got := client.Stats(); got.Failures != failures || !errors.Is(seen, down) {
 				t.Error(got, seen)
 			}
 		})(t)

@@ -3,7 +3,6 @@ package outbound
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -95,12 +94,13 @@ func (v *vendor) travel() {
 	}
 }
 
-// shared is a Store for several Transports. To a Transport it is not its own memory.
+// shared is a store for several Transports, as Redis is: the level of a charge is the one of its
+// last Take.
 type shared struct {
 	httplimit.Store
 	mu     sync.Mutex
 	made   map[string]tb.StoreLimiter
-	cancel func(key string) // is called before a charge is cancelled, if it is not nil
+	before func(call, key string) error // is called before charge, take, cancel and hold
 }
 
 type sharedLimiter struct {
@@ -108,44 +108,16 @@ type sharedLimiter struct {
 	store *shared
 }
 
-func (l sharedLimiter) Charge(key string, cost float64) (tb.StoreCharge, error) {
-	c, err := l.limiter.Charge(key, cost)
-	return &sharedCharge{StoreCharge: c, key: key, store: l.store}, err
-}
-
-// sharedCharge is a charge whose level is the one of its last Take, as in Redis.
 type sharedCharge struct {
 	tb.StoreCharge
 	key   string
 	store *shared
-	level tb.Level
-	err   error
-	taken bool
-}
-
-func (c *sharedCharge) Cancel() {
-	if c.store.cancel != nil {
-		c.store.cancel(c.key)
-	}
-	c.StoreCharge.Cancel()
-}
-
-func (c *sharedCharge) Take(t time.Time) (tb.Decision, error) {
-	d, err := c.StoreCharge.Take(t)
-	c.level, c.err = c.StoreCharge.Level(t)
-	c.taken = true
-	return d, err
-}
-
-func (c *sharedCharge) Level(t time.Time) (tb.Level, error) {
-	if !c.taken {
-		return c.StoreCharge.Level(t)
-	}
-	return c.level, c.err
+	level *tb.Level
 }
 
 func newShared() *shared {
-	return &shared{Store: httplimit.Memory(), made: make(map[string]tb.StoreLimiter)}
+	return &shared{Store: httplimit.Memory(), made: make(map[string]tb.StoreLimiter),
+		before: func(string, string) error { return nil }}
 }
 
 func (s *shared) Limiters(rule string, limits []tb.Limit) ([]tb.StoreLimiter, error) {
@@ -161,52 +133,64 @@ func (s *shared) Limiters(rule string, limits []tb.Limit) ([]tb.StoreLimiter, er
 	return []tb.StoreLimiter{s.made[rule]}, nil
 }
 
+func (s *shared) TakeAll(
+	ctx context.Context, now time.Time, all []tb.Charge, buf []tb.Decision,
+) ([]tb.Decision, bool, error) {
+	if err := s.before("take", ""); err != nil {
+		return nil, false, err
+	}
+	return s.Store.TakeAll(ctx, now, all, buf)
+}
+
+func (l sharedLimiter) Charge(key string, cost float64) (tb.StoreCharge, error) {
+	if err := l.store.before("charge", key); err != nil {
+		return nil, err
+	}
+	c, err := l.limiter.Charge(key, cost)
+	return &sharedCharge{StoreCharge: c, key: key, store: l.store}, err
+}
+
+func (l sharedLimiter) Hold(ctx context.Context, key string, until time.Time) error {
+	if err := l.store.before("hold", key); err != nil {
+		return err
+	}
+	return l.limiter.Hold(ctx, key, until)
+}
+
+func (c *sharedCharge) Cancel() {
+	_ = c.store.before("cancel", c.key)
+	c.StoreCharge.Cancel()
+}
+
+func (c *sharedCharge) Take(t time.Time) (tb.Decision, error) {
+	d, err := c.StoreCharge.Take(t)
+	level, _ := c.StoreCharge.Level(t)
+	c.level = &level
+	return d, err
+}
+
+func (c *sharedCharge) Level(t time.Time) (tb.Level, error) {
+	if c.level == nil {
+		return c.StoreCharge.Level(t)
+	}
+	return *c.level, nil
+}
+
 // While a pause moves what waits for one key, and the store is slow, another key sends and pauses.
 func TestPauseOfASlowKey(t *testing.T) {
-	trips, refuse := make(chan struct{}), make(chan struct{})
-	s := newScript()
-	s.answer = func(_ int, r *http.Request) *http.Response {
-		if keyOf(r) == "slow" {
-			<-refuse
+	synctest.Test(t, func(t *testing.T) {
+		s, store := newScript("429\nRetry-After: 1000", "429\nRetry-After: 1000"), newShared()
+		s.latency = time.Second
+		store.before = func(call, key string) error {
+			if call == "cancel" && key == "slow" {
+				time.Sleep(20 * time.Second)
+			}
+			return nil
 		}
-		return respond(r, "429\nRetry-After: 1000")
-	}
-	store := newShared()
-	waits := make(chan struct{})
-	client := New(s, Rules(perSecond("r", 1, 0.01)), WithStore(store),
-		WithHooks(Hooks{Waits: func(*http.Request, string, time.Duration) { waits <- struct{}{} }}))
-	ctx, cancel := context.WithCancel(t.Context())
-	var all sync.WaitGroup
-	for i := range 3 {
-		all.Go(func() { _, _ = client.RoundTrip(request(ctx, "slow")) })
-		if i > 0 {
-			<-waits
-		}
-	}
-	store.cancel = func(key string) {
-		if key == "slow" {
-			trips <- struct{}{}
-		}
-	}
-	close(refuse)
-	<-trips // the second of those that wait gives its tokens back, and the first one has to
-	if _, err := client.RoundTrip(request(ctx, "other")); err != nil {
-		t.Error(err)
-	}
-	soon, stop := context.WithTimeout(ctx, time.Minute)
-	defer stop()
-	_, err := client.RoundTrip(request(soon, "other"))
-	var wait *tb.WaitError
-	if !errors.As(err, &wait) || wait.Wait <= 900*time.Second {
-		t.Errorf("no pause of another key: %v", err)
-	}
-	cancel()
-	go func() {
-		for range trips { // until all have left
-		}
-	}()
-	all.Wait()
-	close(trips)
+		client := New(s, Rules(perSecond("r", 1, 0.01)), WithStore(store))
+		send(t, s, "slow slow slow b@5 b@7", client)
+		s.check(t, "0 5 1001 1006 1101")
+	})
 }
 
 // load sends requests of 64 goroutines in a number of processes with one store. Each goroutine
