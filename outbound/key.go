@@ -3,6 +3,7 @@ package outbound
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,16 +54,27 @@ type key struct {
 	heard    time.Time     // when the server has said the limit, under takes
 }
 
-func newRule(s *settings, from Rule) (r *rule, err error) {
-	r = &rule{Rule: from, store: s.store, keys: make(map[string]*key)}
-	r.stats.Name, r.learns = r.Name, r.Limit == tb.Limit{}
+// newRule returns a rule in use, whose limit has the margin.
+func (t *Transport) newRule(from Rule) (r *rule, err error) {
+	r = &rule{Rule: from, store: t.store, keys: make(map[string]*key)}
+	r.stats.Name = r.Name
 	if r.Key == nil {
 		r.Key = Host
 	}
-	limit, err := s.limited(&from)
-	if err == nil {
-		r.limiter, err = r.newLimiter(limit)
+	limit, invalid := r.Limit, r.Limit.Validate()
+	off := math.Ceil(tokensIn(limit, t.margin))
+	switch r.learns = limit == (tb.Limit{}); {
+	case r.learns:
+		limit = unlimited
+	case invalid != nil:
+		return nil, invalid
+	case t.margin < 0 || off >= float64(limit.Capacity):
+		return nil, &tb.ConfigError{Field: "Margin", Value: t.margin,
+			Range: fmt.Sprintf("what leaves a token of the %d of %q", limit.Capacity, r.Name)}
+	default:
+		limit.Capacity -= int(off)
 	}
+	r.limiter, err = r.newLimiter(limit)
 	return r, err
 }
 

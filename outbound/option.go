@@ -1,9 +1,7 @@
 package outbound
 
 import (
-	"fmt"
 	"log/slog"
-	"math"
 	"net/http"
 	"strings"
 	"time"
@@ -60,17 +58,7 @@ func Host(r *http.Request) string {
 }
 
 // Option configures a Transport.
-type Option func(*settings)
-
-type settings struct {
-	rules    []Rule
-	store    httplimit.Store
-	margin   time.Duration
-	maxPause time.Duration
-	retries  int
-	hooks    Hooks
-	logger   *slog.Logger
-}
+type Option func(*Transport)
 
 // PerHost adds a limit of capacity requests for each host and port, refilled at refillPerSec a
 // second: see tb.LimitPerSecond. It is a Rule with the name "per-host". It panics if an argument is
@@ -85,7 +73,7 @@ func PerHost(capacity int, refillPerSec float64) Option {
 
 // Rules adds limits. A request takes its costs from all of them, or waits.
 func Rules(rules ...Rule) Option {
-	return func(s *settings) { s.rules = append(s.rules, rules...) }
+	return func(t *Transport) { t.rules = append(t.rules, rules...) }
 }
 
 // WithStore sets a store of the buckets, which other processes may share, such as the *redis.Store
@@ -95,21 +83,21 @@ func Rules(rules ...Rule) Option {
 //
 // with which nothing is granted on the key before until. Then its bucket is empty, and is refilled.
 // The default is the memory of the process.
-func WithStore(store httplimit.Store) Option { return func(s *settings) { s.store = store } }
+func WithStore(store httplimit.Store) Option { return func(t *Transport) { t.store = store } }
 
 // Margin takes what each Rule.Limit supplies in d off its capacity. If the time from the Transport
 // to the server varies by d at most, the server sees no more than the Limit of the rule. New panics
 // if that leaves less than one token.
-func Margin(d time.Duration) Option { return func(s *settings) { s.margin = d } }
+func Margin(d time.Duration) Option { return func(t *Transport) { t.margin = d } }
 
 // WithMaxPause sets the longest pause that a server can cause. The default is an hour.
-func WithMaxPause(d time.Duration) Option { return func(s *settings) { s.maxPause = d } }
+func WithMaxPause(d time.Duration) Option { return func(t *Transport) { t.maxPause = d } }
 
 // WithRetries sets how often a request that the server refuses is sent again, after the pause. The
 // default is 0. It is not sent again if its body has no GetBody, if its method is neither
 // idempotent nor accompanied by the field Idempotency-Key, or if its context ends before. The
 // caller gets the last answer. A transport that retries may be above this one.
-func WithRetries(most int) Option { return func(s *settings) { s.retries = most } }
+func WithRetries(most int) Option { return func(t *Transport) { t.retries = most } }
 
 // Hooks are functions that see what a Transport does. Each of them may be nil. They must be safe
 // for concurrent use, should return soon, and must not send requests with the Transport. rule is
@@ -126,26 +114,8 @@ type Hooks struct {
 }
 
 // WithHooks sets the hooks.
-func WithHooks(h Hooks) Option { return func(s *settings) { s.hooks = h } }
+func WithHooks(h Hooks) Option { return func(t *Transport) { t.hooks = h } }
 
 // WithLogger logs pauses, refusals and failures of the store. It logs no keys, because they may be
 // secret.
-func WithLogger(l *slog.Logger) Option { return func(s *settings) { s.logger = l } }
-
-// limited returns the limit of a rule with the margin.
-func (s *settings) limited(r *Rule) (tb.Limit, error) {
-	limit := r.Limit
-	if limit == (tb.Limit{}) {
-		return unlimited, nil
-	}
-	if err := limit.Validate(); err != nil {
-		return limit, err
-	}
-	off := math.Ceil(tokensIn(limit, s.margin))
-	if s.margin < 0 || off >= float64(limit.Capacity) {
-		return limit, &tb.ConfigError{Field: "Margin", Value: s.margin,
-			Range: fmt.Sprintf("what leaves a token of the %d of %q", limit.Capacity, r.Name)}
-	}
-	limit.Capacity -= int(off)
-	return limit, nil
-}
+func WithLogger(l *slog.Logger) Option { return func(t *Transport) { t.logger = l } }

@@ -16,8 +16,15 @@ import (
 // Transport is an http.RoundTripper that lets each attempt wait for its turn. Use New to make one.
 // It is safe for concurrent use.
 type Transport struct {
-	settings
 	base     http.RoundTripper
+	rules    []Rule
+	store    httplimit.Store
+	margin   time.Duration
+	maxPause time.Duration
+	retries  int
+	hooks    Hooks
+	logger   *slog.Logger
+
 	limits   []*rule
 	isShared bool              // other processes may take from the buckets
 	learns   bool              // a rule has no limit
@@ -34,11 +41,9 @@ func New(base http.RoundTripper, opts ...Option) *Transport {
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	t := &Transport{base: base, settings: settings{
-		maxPause: time.Hour, logger: slog.New(slog.DiscardHandler),
-	}}
+	t := &Transport{base: base, maxPause: time.Hour, logger: slog.New(slog.DiscardHandler)}
 	for _, o := range opts {
-		o(&t.settings)
+		o(t)
 	}
 	if t.isShared = t.store != nil; !t.isShared {
 		t.store = httplimit.Memory()
@@ -51,7 +56,7 @@ func New(base http.RoundTripper, opts ...Option) *Transport {
 		if names[from.Name]++; names[from.Name] > 1 {
 			from.Name = fmt.Sprintf("%s-%d", from.Name, names[from.Name])
 		}
-		r, err := newRule(&t.settings, from)
+		r, err := t.newRule(from)
 		if err != nil {
 			panic(err)
 		}
