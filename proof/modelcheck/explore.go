@@ -202,11 +202,6 @@ func (e *explorer) options(w *world) []uint8 {
 
 // checkEnd checks a schedule at its end.
 func (w *world) checkEnd() {
-	defer func() {
-		if r := recover(); r != nil {
-			w.fail("panic at the end: %v", r)
-		}
-	}()
 	history := make([][]Returned, len(w.threads))
 	for i, t := range w.threads {
 		if !t.done {
@@ -216,9 +211,19 @@ func (w *world) checkEnd() {
 		history[i] = t.returned
 	}
 	if f := w.program.Final; f != nil {
-		if err := f(history); err != nil {
-			w.fail("%v", err)
+		w.check(func() error { return f(history) })
+	}
+}
+
+// check calls a function of the program, which fails if it returns an error or panics.
+func (w *world) check(f func() error) {
+	defer func() {
+		if r := recover(); r != nil {
+			w.fail("panic: %v", r)
 		}
+	}()
+	if err := f(); err != nil {
+		w.fail("%v", err)
 	}
 }
 

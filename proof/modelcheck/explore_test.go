@@ -163,6 +163,12 @@ var failures = []struct {
 		call := do("panic", func() int { panic("it did") })
 		return modelcheck.Program{Threads: [][]modelcheck.Call{{call}}}
 	}},
+	{"a panic of the invariant", "panic: it did", func(s *toy) modelcheck.Program {
+		return modelcheck.Program{
+			Threads:   [][]modelcheck.Call{{do("set", func() int { s.x.Store(1); return 0 })}},
+			Invariant: func() error { panic("it did") },
+		}
+	}},
 }
 
 func TestFailuresAreFound(t *testing.T) {

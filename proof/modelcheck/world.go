@@ -177,9 +177,7 @@ func (w *world) step(t *thread) {
 	}
 	w.resume(t)
 	if f := w.program.Invariant; f != nil && w.failure == "" {
-		if err := f(); err != nil {
-			w.fail("%v", err)
-		}
+		w.check(f)
 	}
 }
 
