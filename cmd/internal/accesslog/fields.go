@@ -202,10 +202,10 @@ var (
 // Schema describes what to read of a log.
 type Schema struct {
 	// Names maps "time", "ip" (the peer), "forwarded", "user", "host", "method", "uri", "query",
-	// "status" and "agent" to the field that holds it, in the formats that name their fields:
-	// JSON, logfmt, W3C and LogFormat.
-	// Without a name, the usual fields hold it. In JSON, a path such as "request.headers.X-Api-Key"
-	// names a nested field. An array stands for its first element, or for its list of addresses.
+	// "status" and "agent" to the field that holds it, in the formats that name their fields: JSON,
+	// logfmt, W3C and LogFormat. Without a name, the usual fields hold it. In JSON, a path such as
+	// "request.headers.X-Api-Key" names a nested field. An array stands for its first element, or for
+	// its list of addresses.
 	Names map[string]string
 	// Extra are the fields for Record.Fields.
 	Extra []string

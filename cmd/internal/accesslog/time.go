@@ -12,8 +12,7 @@ const maxYear = 2261
 const clfLayout = "02/Jan/2006:15:04:05 -0700"
 
 // isoLayouts are RFC 3339 and its variants: a space instead of the T, a zone without a colon, or
-// both as in Ruby.
-// Each also stands for times with a fraction of a second.
+// both as in Ruby. Each also stands for times with a fraction of a second.
 var isoLayouts = []string{
 	time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05Z0700",
 	"2006-01-02 15:04:05 -0700",

@@ -41,11 +41,12 @@ type Options struct {
 
 	PolicyFile string `name:"policy" xor:"limit,others,rate,html" placeholder:"FILE" help:"${policy}"`
 
-	Keys       []string          `name:"key" default:"ip" help:"${replay_key}"`
-	IPv6Prefix int               `name:"ipv6-prefix" default:"64" help:"${replay_prefix}"`
-	Trusted    []cli.Network     `name:"trusted-proxies" placeholder:"CIDR" help:"${replay_trusted}"`
-	Field      map[string]string `mapsep:"," placeholder:"NAME=FIELD" help:"${replay_field}"`
-	Format     string            `placeholder:"LOG_FORMAT" help:"${replay_format}"`
+	Keys       []string      `name:"key" default:"ip" help:"${replay_key}"`
+	IPv6Prefix int           `name:"ipv6-prefix" default:"64" help:"Bits of IPv6 that are a client."`
+	Trusted    []cli.Network `name:"trusted-proxies" placeholder:"CIDR" help:"${replay_trusted}"`
+
+	Field  map[string]string `mapsep:"," placeholder:"NAME=FIELD" help:"${replay_field}"`
+	Format string            `placeholder:"LOG_FORMAT" help:"${replay_format}"`
 
 	MaxKeys    int      `default:"1048576" help:"${replay_max_keys}"`
 	Algorithms []string `name:"algorithm" xor:"others" placeholder:"LIST" help:"${replay_algorithm}"`
@@ -209,7 +210,6 @@ var Vars = kong.Vars{
 		" has its own keys and costs.",
 	"replay_key": "Key of a bucket: ip, user, path, host, or a field such as" +
 		" request.headers.X-Api-Key. Several, with commas between, make a composite key.",
-	"replay_prefix": "Bits of IPv6 that are a client.",
 	"replay_trusted": "Networks of the proxies in front of the server, separated by commas, whose" +
 		" X-Forwarded-For is believed.",
 	"replay_field": "Where a log that names its fields has time, ip (the peer), forwarded, user," +

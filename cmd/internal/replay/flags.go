@@ -90,8 +90,6 @@ func isFieldName(s string) bool {
 // Share is a share of the clients in percent, as a user writes it: 0.1%.
 type Share float64
 
-func (s Share) fraction() float64 { return float64(s) / 100 }
-
 // String returns the share as the user writes it.
 func (s Share) String() string { return strconv.FormatFloat(float64(s), 'f', -1, 64) + "%" }
 

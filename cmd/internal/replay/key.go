@@ -45,9 +45,9 @@ func newKeyer(o *Options) (*keyer, error) {
 	}
 	rules, err := clientaddr.New(cli.Prefixes(o.Trusted), 0, o.IPv6Prefix)
 	k := &keyer{
-		names: o.Keys, missing: make([]uint64, len(o.Keys)),
-		rules: rules, trusts: len(o.Trusted) > 0,
-		clients: clients{byKey: make(map[string]*client), bound: o.MaxKeys},
+		names: o.Keys, missing: make([]uint64, len(o.Keys)), rules: rules, trusts: len(o.Trusted) > 0,
+		clients:   clients{byKey: make(map[string]*client), bound: o.MaxKeys},
+		forwarded: forwarded{clients: make(map[uint64]struct{})},
 	}
 	standard := map[string]func(*accesslog.Record) []byte{
 		"ip":   k.client,

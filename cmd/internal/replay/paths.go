@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/suggest"
+	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 const (
@@ -26,10 +27,10 @@ const (
 // a single segment, such as /login, or all paths below a first segment, such as /api/. The groups
 // are the ones with the most requests among the ones that wait in the first full queue.
 type pathGroups struct {
-	collect func() *suggest.Collector
-	byPath  map[string]*PathLimit // the chosen ones, once a request was decided
-	chosen  bool                  // whether one was
-	all     uint64                // requests until then
+	rates  []tb.Limit
+	byPath map[string]*PathLimit // the chosen ones, once a request was decided
+	chosen bool                  // whether one was
+	all    uint64                // requests until then
 }
 
 // groupOf returns the group of a path, or nothing if the path has none: it is empty, or selectors
@@ -85,7 +86,7 @@ func (p *pathGroups) choose() {
 	p.chosen = true
 	for _, g := range most[:min(len(most), maxPaths)] {
 		if float64(g.Requests) >= leastOfPath*float64(p.all) {
-			g.collector = p.collect()
+			g.collector = suggest.New(p.rates, false)
 			p.byPath[g.Path] = g
 		}
 	}
@@ -135,8 +136,7 @@ type PathLimit struct {
 func (s *Suggestion) findByPath(
 	o *Options, clients int, groups []*PathLimit, span time.Duration,
 ) (all *Limit) {
-	found := s.found
-	share := o.Suggest.fraction()
+	found, share := s.found, s.Share
 	for i := range maxSteps + 1 {
 		if i == maxSteps {
 			share = 0
@@ -157,7 +157,7 @@ func (s *Suggestion) findByPath(
 			}
 		}
 		s.Together = s.together(all, clients)
-		if float64(s.Together) <= o.Suggest.fraction()*float64(found.Matter()) {
+		if float64(s.Together) <= s.Share*float64(found.Matter()) {
 			break
 		}
 		share *= 0.8

@@ -25,10 +25,7 @@ func (f *forwarded) add(list []byte) {
 	if f.requests++; len(list) == 0 {
 		return
 	}
-	if f.with++; f.clients == nil {
-		f.clients = make(map[uint64]struct{})
-	}
-	if len(f.clients) < maxForwarded {
+	if f.with++; len(f.clients) < maxForwarded {
 		last := bytes.TrimSpace(list[bytes.LastIndexByte(list, ',')+1:])
 		f.clients[hash.Mix(hash.Add(hash.Empty, last))] = struct{}{}
 	}

@@ -60,23 +60,15 @@ func newSuggestionMode(o *Options) (*suggestionMode, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &suggestionMode{keyer: k, collector: newCollector(o, true)}
+	var rates []tb.Limit
+	for _, r := range o.Rates {
+		rates = append(rates, r.limit(1))
+	}
+	m := &suggestionMode{keyer: k, collector: suggest.New(rates, true)}
 	if o.ByPath {
-		m.paths = &pathGroups{
-			byPath:  make(map[string]*PathLimit),
-			collect: func() *suggest.Collector { return newCollector(o, false) },
-		}
+		m.paths = &pathGroups{rates: rates, byPath: make(map[string]*PathLimit)}
 	}
 	return m, nil
-}
-
-// newCollector returns a collector of requests, which keeps their times or does not.
-func newCollector(o *Options, timed bool) *suggest.Collector {
-	var limits []tb.Limit
-	for _, r := range o.Rates {
-		limits = append(limits, r.limit(1))
-	}
-	return suggest.New(limits, timed)
 }
 
 func (m *suggestionMode) pack(rec *accesslog.Record, f accesslog.Format) pending {
@@ -102,7 +94,8 @@ func (m *suggestionMode) fill(rep *Report) {
 	kinds := m.clients.kinds()
 	found := m.collector.Result(kinds)
 	s := &Suggestion{
-		Share: rep.options.Suggest.fraction(), Rates: []RateBurst{}, Paths: []PathLimit{}, found: found,
+		Share: float64(*rep.options.Suggest) / 100, Rates: []RateBurst{}, Paths: []PathLimit{},
+		found: found,
 	}
 	rep.Suggestion = s
 	m.fillKeys(rep)
