@@ -46,19 +46,27 @@ func ReadUntil(ctx context.Context, name string) (string, error) {
 // Await returns what read returns, or an error with the name if ctx is done first. It does not wait
 // for the end of read then: a named pipe may never have a writer.
 func Await(ctx context.Context, name string, read func() (string, error)) (string, error) {
-	type result struct {
-		text string
-		err  error
+	select {
+	case r := <-start(read):
+		return r.text, r.err
+	case <-ctx.Done():
+		return "", fmt.Errorf("%s: interrupted while reading", name)
 	}
+}
+
+// result is what a read returns.
+type result struct {
+	text string
+	err  error
+}
+
+// start reads in a goroutine of its own, because a named pipe or a file on a network may block for
+// ever.
+func start(read func() (string, error)) <-chan result {
 	done := make(chan result, 1)
 	go func() {
 		text, err := read()
 		done <- result{text, err}
 	}()
-	select {
-	case r := <-done:
-		return r.text, r.err
-	case <-ctx.Done():
-		return "", fmt.Errorf("%s: interrupted while reading", name)
-	}
+	return done
 }

@@ -65,26 +65,21 @@ func Watch(ctx context.Context, signals <-chan os.Signal, watchers ...*Watcher) 
 	}
 }
 
-// read reads in its own goroutine, because a file on a network may block for ever. It returns
-// false if ctx is done first.
+// read applies a problem if the read takes longer than Patience. It returns false if ctx is done
+// first.
 func (w *Watcher) read(ctx context.Context) (c Content, ok bool) {
-	result := make(chan Content, 1)
-	go func() {
-		var c Content
-		var err error
-		if c.Text, err = w.Read(); err != nil {
-			c = Content{Problem: err.Error()}
-		}
-		result <- c
-	}()
+	done := start(w.Read)
 	late := time.NewTimer(Patience)
 	defer late.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return Content{}, false
-		case c := <-result:
-			return c, true
+		case r := <-done:
+			if r.err != nil {
+				return Content{Problem: r.err.Error()}, true
+			}
+			return Content{Text: r.text}, true
 		case <-late.C:
 			w.apply(Content{Problem: "the file cannot be read: the file system does not answer"},
 				"it is read again")
