@@ -32,13 +32,12 @@ func exports(t *testing.T, path string) (list []string) {
 			for m := range types.NewMethodSet(types.NewPointer(o.Type())).Methods() {
 				add(name, "", m.Obj())
 			}
-			s, ok := o.Type().Underlying().(*types.Struct)
-			if !ok {
+			if s, ok := o.Type().Underlying().(*types.Struct); !ok {
 				add(name, "", o)
-				continue
-			}
-			for f := range s.Fields() {
-				add(name, "struct", f)
+			} else {
+				for f := range s.Fields() {
+					add(name, "struct", f)
+				}
 			}
 		default:
 			add("", "", o)
