@@ -16,8 +16,6 @@ import (
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/encoding/protojson"
-
-	"github.com/seed-181794aa/ratelimit/cmd/internal/rls/config"
 )
 
 func document(t *testing.T) string {
@@ -29,17 +27,8 @@ func document(t *testing.T) string {
 	return string(text)
 }
 
-// The limits in docs/rls.md are accepted by this service, and the example for Envoy by its types.
-func TestDocumentedConfigurations(t *testing.T) {
-	_, limits, found := strings.Cut(document(t), "```yaml\n")
-	limits, _, _ = strings.Cut(limits, "```\n")
-	c, err := config.Parse([]config.File{{Name: "rls.md", Text: limits}}, false)
-	if err == nil {
-		err = New(Config{}).SetConfig(c)
-	}
-	if err != nil || !found {
-		t.Error(err)
-	}
+// The types of Envoy accept the example for it.
+func TestTheExampleForEnvoy(t *testing.T) {
 	var tree any
 	if err := yaml.Unmarshal(example(t, "envoy.yaml"), &tree); err != nil {
 		t.Fatal(err)
