@@ -179,12 +179,6 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-func TestEvery(t *testing.T) {
-	if got := rate.Every(0); got != rate.Inf {
-		t.Errorf("%v, want Inf", got)
-	}
-}
-
 // A token of the bucket is two tokens of the limiter.
 func TestTokensGivenBackShortenTheDebt(t *testing.T) {
 	now, lim := time.Now(), rate.NewLimiter(2e9, 10)
