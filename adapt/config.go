@@ -59,7 +59,6 @@ func (c Config) Validate() error {
 	return c.limit(c.Max).Validate()
 }
 
-// limit returns the limit with the given rate.
 func (c Config) limit(rate float64) tb.Limit {
 	return tb.Limit{
 		Capacity: c.Capacity,

@@ -27,7 +27,6 @@ type totals struct {
 	latency                              [buckets]uint32
 }
 
-// sum makes t the sums of the copies.
 func (t *totals) sum(all *[copies]counts) {
 	*t = totals{}
 	for i := range all {

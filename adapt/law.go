@@ -74,7 +74,6 @@ func newLaw(c *Config) *law {
 	}
 }
 
-// next returns the rate after an interval.
 func (l *law) next(v *interval) float64 {
 	l.rate = min(max(l.decide(v), l.config.Min), l.config.Max)
 	return l.rate

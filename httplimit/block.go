@@ -14,10 +14,8 @@ import (
 // standing is the last part of the key of a second bucket, which has one part more than other keys.
 const standing = "standing"
 
-// blocksLater reports whether the rule blocks and has its costs in responses.
 func (r *rule) blocksLater() bool { return r.Block > 0 && r.price.inResponse }
 
-// standingKey returns the key of the second bucket of a key.
 func (r *rule) standingKey(key string) string {
 	if r.table != nil {
 		return string(compositekey.Append([]byte(key), standing))
@@ -25,7 +23,6 @@ func (r *rule) standingKey(key string) string {
 	return key + string(compositekey.Separator) + standing
 }
 
-// standingCharge returns a charge on e's second bucket.
 func (c *call) standingCharge(e *entry, cost float64) (tb.StoreCharge, error) {
 	return c.l.charge(e.limiters[e.tierIndex], e.standingKey(e.key), cost)
 }

@@ -81,7 +81,6 @@ func (c *call) end() {
 	c.l.calls.Put(c)
 }
 
-// client returns the address of the client.
 func (c *call) client() netip.Addr {
 	if !c.hasAddress {
 		c.address, c.hasAddress = c.l.ClientAddress(c.r), true
@@ -99,7 +98,10 @@ func (c *call) clientText() string {
 func (c *call) claim(name string) any {
 	if !c.hasClaims {
 		c.hasClaims = true
-		if c.claims = c.l.claims(c.r); c.claims == nil && c.policy.unverifiedJWT {
+		if c.l.claims != nil {
+			c.claims = c.l.claims(c.r)
+		}
+		if c.claims == nil && c.policy.unverifiedJWT {
 			tokens := c.l.header(c.r, "Authorization")
 			c.claims, c.ambiguousClaims = unverifiedClaims(tokens), len(tokens) > 1
 		}
@@ -128,7 +130,6 @@ func (c *call) enforced() iter.Seq[*entry] {
 	}
 }
 
-// firstFault returns the first entry for which the request is refused whatever the buckets hold.
 func (c *call) firstFault() *entry {
 	if !c.hasFault { // as of most requests
 		return nil

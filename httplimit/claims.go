@@ -12,7 +12,6 @@ import (
 	"strings"
 )
 
-// maxJWT is the length of the longest bearer token that is decoded.
 const maxJWT = 8 << 10
 
 type claimsKey struct{}

@@ -58,10 +58,12 @@ func isNeverThere(kind, name string) bool {
 
 // cost returns the cost of a request. A repeated cost is never less than one of its values.
 func (p *pricing) cost(c *call) float64 {
-	switch {
-	case p.kind == policy.ResponseUsage:
-		return p.estimate(c)
-	case p.texts == nil:
+	if p.kind == policy.ResponseUsage && c.l.usage.Estimate != nil {
+		if tokens := c.l.usage.Estimate(c.r); tokens > 0 { // not if it is NaN
+			return p.bound(tokens)
+		}
+	}
+	if p.texts == nil {
 		return p.fallback
 	}
 	texts := p.texts(c)
@@ -157,14 +159,4 @@ type UsageReader = usage.Reader
 // of Settlement.Writer read responses. After Limiter.Decide the estimate stands.
 func WithUsage(u Usage) Option {
 	return withValid(u.Read != nil, "WithUsage: want Read", func(s *settings) { s.usage = u })
-}
-
-// estimate returns the cost of a request until its response has ended.
-func (p *pricing) estimate(c *call) float64 {
-	if c.l.usage.Estimate != nil {
-		if tokens := c.l.usage.Estimate(c.r); tokens > 0 { // not if it is NaN
-			return p.bound(tokens)
-		}
-	}
-	return p.fallback
 }

@@ -107,41 +107,6 @@ func ExampleWithContext() {
 	// per-address: 9 of 10 left
 }
 
-func ExampleParsePolicy_errors() {
-	_, err := httplimit.ParsePolicy([]byte(`{"rules": [
-		{"name": "a", "limit_keys": ["header:x-api-key"], "algorithm_config": {"rps": 10, "burst": 5}},
-		{"name": "a", "limit_keys": ["header:"],
-			"algorithm_config": {"rps": 10, "burst": 10, "brust": 5}}]}`))
-	fmt.Println(err)
-	// Output:
-	// httplimit: policy:
-	// rules[0].algorithm_config.burst must be >= tokens_per_second (got 5, want >= 10)
-	// rules[1].algorithm_config.brust is an unknown field
-	// rules[1].name must be unique (got "a" again)
-	// rules[1].limit_keys[0] must be header:<name>, with a name of A-Z a-z 0-9 _ - (got "header:")
-}
-
-func ExampleLimiter_SetPolicy() {
-	const policy = `{"name": "all", "limit_keys": [], "algorithm_config": {"rps": 1, "burst": %s}}`
-	first, err := httplimit.ParsePolicy([]byte(strings.Replace(policy, "%s", "5", 1)))
-	if err != nil {
-		panic(err)
-	}
-	limiter, err := httplimit.New(first)
-	if err != nil {
-		panic(err)
-	}
-	// The new policy takes effect with the next request. Rules that stay the same keep
-	// their buckets.
-	next, err := httplimit.ParsePolicy([]byte(strings.Replace(policy, "%s", "10", 1)))
-	if err == nil {
-		err = limiter.SetPolicy(next)
-	}
-	fmt.Println(err, limiter.Stats()[0].Limit.Capacity)
-	// Output:
-	// <nil> 10
-}
-
 // The application answers what is refused, with the status and the fields of the limiter.
 func ExampleWithRefusal() {
 	page := func(w http.ResponseWriter, _ *http.Request, refusal *httplimit.Refusal) {

@@ -68,7 +68,7 @@ func (b *compilation) newSource(name string, path policy.Path) source {
 	case kind == "cookie" && part != "":
 		s.value = func(c *call) (string, bool) { return cookieValue(c.l.header(c.r, "Cookie"), part) }
 	case kind == "jwt" && part != "":
-		if b.l.withoutClaims && !b.policy.UnverifiedJWT {
+		if b.l.claims == nil && !b.policy.UnverifiedJWT {
 			b.errs.Add(path, `needs claims, which only "jwt": "unverified" supplies here (got %q)`, name)
 		}
 		s.value = func(c *call) (string, bool) {

@@ -67,7 +67,7 @@ func New(p *policy.Policy, opts ...Option) (*Limiter, error) {
 	l := &Limiter{waits: waits{stopped: make(chan struct{})}}
 	l.calls.New = func() any { return &call{l: l, stripe: l.made.Add(1)} }
 	optionErr := l.apply(opts)
-	first, err := l.compile(p, nil)
+	first, err := l.compile(p, &compiled{})
 	if err = errors.Join(optionErr, err); err != nil {
 		return nil, fmt.Errorf("httplimit: %w", err)
 	}

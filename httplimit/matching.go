@@ -88,7 +88,6 @@ func (c *call) firstOf(rules []*rule) *rule {
 	return nil
 }
 
-// isException reports whether the request is one of the exceptions.
 func (c *call) isException(all []exception) bool {
 	for i := range all {
 		e := &all[i]

@@ -21,8 +21,7 @@ type settings struct {
 	extractors     map[string]func(*http.Request) string
 	header         fieldReader
 	findExtractor  func(key string) (func(*http.Request) string, error) // may be nil
-	claims         func(*http.Request) map[string]any
-	withoutClaims  bool
+	claims         func(*http.Request) map[string]any                   // nil if the application supplies none
 	usage          Usage
 	address        addressFinder
 	hooks          Hooks
@@ -129,16 +128,12 @@ func WithExtractors(find func(key string) (func(*http.Request) string, error)) O
 // verified. The default is the claims of ContextWithClaims.
 func WithClaims(claims func(*http.Request) map[string]any) Option {
 	return withValid(claims != nil, "WithClaims: want a function",
-		func(s *settings) { s.claims, s.withoutClaims = claims, false })
+		func(s *settings) { s.claims = claims })
 }
 
 // WithoutClaims says that the application supplies no claims. Then a jwt: key is an error in a
 // policy without "jwt": "unverified", because no request would have the key.
-func WithoutClaims() Option {
-	return with(func(s *settings) {
-		s.claims, s.withoutClaims = func(*http.Request) map[string]any { return nil }, true
-	})
-}
+func WithoutClaims() Option { return with(func(s *settings) { s.claims = nil }) }
 
 // WithClientAddress sets how the address of the client is found.
 func WithClientAddress(c ClientAddress) Option {

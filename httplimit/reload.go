@@ -56,13 +56,10 @@ func (l *Limiter) setLive(change func(*liveSettings)) {
 	l.policy.Store(&next)
 }
 
-// byID returns the rules of a policy by their ids. There are none if p is nil.
 func (p *compiled) byID() map[string]*rule {
 	all := map[string]*rule{}
-	if p != nil {
-		for _, r := range p.rules {
-			all[r.id] = r
-		}
+	for _, r := range p.rules {
+		all[r.id] = r
 	}
 	return all
 }
@@ -222,7 +219,6 @@ func (c *control) SetLimit(limit tb.Limit) error {
 	return nil
 }
 
-// setCurrent makes the rule with the limit the current one.
 func (c *control) setCurrent(r *rule, limit tb.Limit) {
 	next := *r
 	next.Limit = limit
@@ -245,7 +241,6 @@ func (r *rule) now() *rule {
 	return r.control.current.Load()
 }
 
-// startControls starts the controls of a policy that is used from now on.
 func (p *compiled) startControls() {
 	for _, r := range p.rules {
 		if r.control != nil {

@@ -74,7 +74,6 @@ func (c *call) setGranted(binding *entry) {
 	c.setOptIn(&f, binding, list[start:end], 0)
 }
 
-// setRefused sets the fields of a request that the buckets have refused.
 func (c *call) setRefused(binding *entry, retry int64) {
 	for e := range c.enforced() {
 		if e.refused {
@@ -92,7 +91,6 @@ func (c *call) setRefused(binding *entry, retry int64) {
 	c.setOptIn(&f, binding, "0", retry)
 }
 
-// setOptIn sets the fields that are sent only if an option demands them.
 func (c *call) setOptIn(f *fieldWriter, binding *entry, remaining string, retry int64) {
 	if c.policy.fields.Policy {
 		c.text = c.text[:0]

@@ -74,9 +74,8 @@ func TestCostReportedInTheResponse(t *testing.T) {
 const statusCosts = `, "status_costs": {"200": 1, "2xx": 2, "418": 3, "3xx": 0.25, "1xx": 5,
 	"5xx": 0, "UNAUTHENTICATED": 7, "OK": 0}`
 
-// The ways in which a handler can end its response, with the cost of each in bytes, by a
-// field that says 25, and by the status. The estimate is 10. The writer has the methods of HTTP/1, or
-// those of HTTP/2.
+// The ways in which a handler can end its response, with the cost of each in bytes, by a field that
+// says 25, and by the status. The estimate is 10. The writer has the methods of HTTP/1 or of HTTP/2.
 func TestResponsesThatSettle(t *testing.T) {
 	for name, c := range map[string]struct {
 		handler  http.HandlerFunc

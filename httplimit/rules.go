@@ -160,13 +160,13 @@ func (b *compilation) newRules(s *policy.RuleSet, r *policy.Rule, path policy.Pa
 		conditions = append(conditions, condition{source, holds})
 	}
 	except := b.newExceptions(r.Except, path.Field("except"))
-	if r.Cost.Source == policy.ResponseUsage && b.l.usage.Read == nil {
-		b.errs.Add(path.Field("algorithm_config").Field("cost_source"),
-			"needs the option WithUsage, which this program does not set (got %q)", r.Cost.Source)
-	}
-	if r.Cost.Source != "" && isNeverThere(r.Cost.Kind()) {
-		b.errs.Add(path.Field("algorithm_config").Field("cost_source"),
-			"is never there, because servers or proxies remove the field (got %q)", r.Cost.Source)
+	switch costPath := path.Field("algorithm_config").Field("cost_source"); {
+	case r.Cost.Source == policy.ResponseUsage && b.l.usage.Read == nil:
+		b.errs.Add(costPath, "needs the option WithUsage, which this program does not set (got %q)",
+			r.Cost.Source)
+	case isNeverThere(r.Cost.Kind()):
+		b.errs.Add(costPath, "is never there, because servers or proxies remove the field (got %q)",
+			r.Cost.Source)
 	}
 	classes := b.newClasses(&r.Priority, path.Field("priority"))
 	for i, level := range r.Levels() {

@@ -32,8 +32,8 @@ func newRuleText(label string, r *policy.Rule) ruleText {
 func (l *ruleText) detail(r *policy.Rule, cost float64) string {
 	text := strconv.FormatFloat(cost, 'g', -1, 64)
 	if cost > float64(r.Limit.Capacity) {
-		return "Rule " + l.label + " never has more than " + l.text.Quota + " tokens. This request costs " +
-			text + ", so it can never fit."
+		return "Rule " + l.label + " never has more than " + l.text.Quota + " tokens. This request " +
+			"costs " + text + ", so it can never fit."
 	}
 	return "Rule " + l.label + " has too few tokens left for this request, which costs " + text + "."
 }

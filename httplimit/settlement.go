@@ -72,7 +72,6 @@ func (c *call) hasTaken(e *entry) bool {
 	return e.decision.Allowed && !c.failedOpen
 }
 
-// settles reports whether the cost of an entry of a granted request is settled.
 func (c *call) settles(e *entry) bool { return e.price.inResponse && c.hasTaken(e) }
 
 // Writer returns the ResponseWriter for the response. It has the optional methods of w: Flush,
@@ -189,7 +188,6 @@ func (s *Settlement) entries(yield func(*entry) bool) {
 	}
 }
 
-// settle ends the settlement.
 func (s *Settlement) settle() {
 	c := s.call
 	s.call = nil
@@ -236,24 +234,18 @@ func (s *Settlement) readHeader(status int, h http.Header) {
 		return
 	}
 	s.isRead = true
-	s.beginUsage(h)
 	s.observe(cmp.Or(status, http.StatusOK), h)
 	if status != 0 && s.byStatus {
 		s.ReadStatus(strconv.Itoa(status))
 	}
 	for e := range s.entries {
-		if field := e.price.field; field != "" {
-			e.read(e.price.actual(h[field]))
-		}
-	}
-}
-
-// beginUsage begins to read the usage of the response, if a rule has its cost there.
-func (s *Settlement) beginUsage(h http.Header) {
-	for e := range s.entries {
-		if e.price.kind == policy.ResponseUsage && s.call.settles(e) {
-			s.usage = s.call.l.usage.Read(s.call.r, h)
-			return
+		switch e.price.kind {
+		case policy.ResponseHeader:
+			e.read(e.price.actual(h[e.price.field]))
+		case policy.ResponseUsage:
+			if s.usage == nil && s.call.settles(e) {
+				s.usage = s.call.l.usage.Read(s.call.r, h)
+			}
 		}
 	}
 }

@@ -236,8 +236,8 @@ func TestOptionalMethodsOfWriters(t *testing.T) {
 	}
 }
 
-// A rule that has taken nothing settles nothing: if a shadow rule would have refused the request, or
-// the request passes because its store failed.
+// A rule that has taken nothing settles nothing: if it is a shadow rule that would have refused the
+// request, or the request passes because its store failed.
 func TestCostOfNothing(t *testing.T) {
 	shadow := jsonRules("", `{"name": "usage", "mode": "shadow", "limit_keys": [],
 		"algorithm_config": {"rps": 1, "burst": 100, "default_cost": 10,

@@ -75,7 +75,6 @@ func (l *Limiter) Snapshot(w io.Writer) error {
 	return nil
 }
 
-// writeBuckets writes the line of the rule, and the lines of its buckets that are not full.
 func (l *Limiter) writeBuckets(out *json.Encoder, r *rule) error {
 	if err := out.Encode(snapshotLine{Rule: r.snapshotID()}); err != nil {
 		return err
@@ -134,9 +133,7 @@ type Restored struct {
 func (l *Limiter) Restore(r io.Reader) (Restored, error) {
 	l.reload.Lock() // because a reload replaces tables
 	defer l.reload.Unlock()
-	s := &restoration{
-		maxKeys: l.maxKeys, rules: map[string]*rule{}, buckets: map[*rule][]savedBucket{},
-	}
+	s := &restoration{l: l, rules: map[string]*rule{}, buckets: map[*rule][]savedBucket{}}
 	for _, r := range l.policy.Load().rules {
 		if r.table != nil {
 			s.rules[r.snapshotID()] = r
@@ -145,7 +142,6 @@ func (l *Limiter) Restore(r io.Reader) (Restored, error) {
 	if err := s.read(r); err != nil {
 		return Restored{}, fmt.Errorf("httplimit: snapshot: line %d: %w", s.line, err)
 	}
-	done := Restored{Time: s.head.Time, Skipped: s.skipped}
 	for r, buckets := range s.buckets {
 		if err := r.table.Restore(func(yield func(string, tb.State) bool) {
 			for _, b := range buckets {
@@ -154,20 +150,19 @@ func (l *Limiter) Restore(r io.Reader) (Restored, error) {
 				}
 			}
 		}); err != nil {
-			return done, fmt.Errorf("httplimit: snapshot: rule %q: %w", r.Name, err)
+			return s.done, fmt.Errorf("httplimit: snapshot: rule %q: %w", r.Name, err)
 		}
-		done.Buckets += len(buckets)
+		s.done.Buckets += len(buckets)
 	}
-	return done, nil
+	return s.done, nil
 }
 
 // restoration is the work of reading a snapshot.
 type restoration struct {
-	maxKeys int
+	l       *Limiter
 	rules   map[string]*rule // that get buckets, by their snapshotIDs
 	line    int
-	head    snapshotHead
-	skipped []string
+	done    Restored
 	buckets map[*rule][]savedBucket
 }
 
@@ -176,7 +171,6 @@ type savedBucket struct {
 	state tb.State
 }
 
-// read reads the whole snapshot.
 func (s *restoration) read(r io.Reader) error {
 	s.line = 1
 	plain, err := gzip.NewReader(r)
@@ -184,15 +178,16 @@ func (s *restoration) read(r io.Reader) error {
 		return fmt.Errorf("is not the begin of a snapshot: %w", err)
 	}
 	in := json.NewDecoder(plain)
-	if err := in.Decode(&s.head); err != nil {
+	var head snapshotHead
+	switch err := in.Decode(&head); {
+	case err != nil:
 		return fmt.Errorf("is not the begin of a snapshot: %w", err)
+	case head.Format != snapshotFormat:
+		return fmt.Errorf("the format is %q, want %q", head.Format, snapshotFormat)
+	case head.Version != snapshotVersion && head.Version != snapshotVersion-1:
+		return fmt.Errorf("the version is %d, want %d", head.Version, snapshotVersion)
 	}
-	switch h := &s.head; {
-	case h.Format != snapshotFormat:
-		return fmt.Errorf("the format is %q, want %q", h.Format, snapshotFormat)
-	case h.Version != snapshotVersion && h.Version != snapshotVersion-1:
-		return fmt.Errorf("the version is %d, want %d", h.Version, snapshotVersion)
-	}
+	s.done.Time = head.Time
 	in.DisallowUnknownFields()
 	var current *rule // of the last line of a rule; nil if its buckets are skipped
 	begun := false
@@ -206,7 +201,7 @@ func (s *restoration) read(r io.Reader) error {
 			return err
 		case line.Rule != "":
 			if current, begun = s.rules[line.Rule], true; current == nil {
-				s.skipped = append(s.skipped,
+				s.done.Skipped = append(s.done.Skipped,
 					fmt.Sprintf("rule %q: the policy has no such rule in memory", line.Rule))
 			}
 		case line.Bucket == nil || !begun:
@@ -224,9 +219,9 @@ func (s *restoration) add(r *rule, b *snapshotBucket) error {
 	if err := state.Validate(); err != nil {
 		return err
 	}
-	if len(s.buckets[r]) == s.maxKeys {
+	if len(s.buckets[r]) == s.l.maxKeys {
 		return fmt.Errorf("rule %q has more buckets than its table can hold, which is %d", r.Name,
-			s.maxKeys)
+			s.l.maxKeys)
 	}
 	s.buckets[r] = append(s.buckets[r], savedBucket{string(b.Key), state})
 	return nil

@@ -63,7 +63,9 @@ func (l *Limiter) Stats() []RuleStats {
 			st.Rejected += n.rejected.Load()
 			st.Errors += n.errors.Load()
 		}
-		r.delays.addTo(&st)
+		st.Waiting = int(r.delays.waiting.Load())
+		st.Delayed, st.HungUp = r.delays.delayed.Load(), r.delays.hungUp.Load()
+		st.DelaySeconds = float64(r.delays.micros.Load()) / 1e6
 		st.Settled = r.settled.Load()
 		st.Estimated = r.estimated.Load()
 		if r.table != nil {

@@ -87,7 +87,6 @@ func (c *call) readDelay(e *entry) error {
 	return nil
 }
 
-// charge returns a charge of a limiter of the store.
 func (l *Limiter) charge(
 	limiter tb.StoreLimiter, key string, cost float64,
 ) (charge tb.StoreCharge, err error) {
@@ -127,12 +126,10 @@ func nonsense(s Store, format string, args ...any) error {
 	return fmt.Errorf("the store %T returns nonsense: "+format, append([]any{s}, args...)...)
 }
 
-// makesSense reports whether d can be the decision of a bucket.
 func makesSense(d tb.Decision) bool {
 	return d.Remaining >= 0 && d.RetryAfter >= 0 && d.Allowed == (d.RetryAfter == 0)
 }
 
-// makeSense reports whether decisions can be the answer to a number of charges.
 func makeSense(decisions []tb.Decision, allowed bool, charges int) bool {
 	refused := false
 	for _, d := range decisions {

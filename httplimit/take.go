@@ -224,7 +224,6 @@ func (c *call) takeShadows(failed error) {
 	}
 }
 
-// takeShadow charges a shadow rule.
 func (c *call) takeShadow(e *entry) (err error) {
 	if _, err = c.prepare(e); err != nil {
 		return err

@@ -139,13 +139,6 @@ func (n *delayCounts) add(delay time.Duration) {
 	n.micros.Add(uint64(delay.Microseconds()))
 }
 
-// addTo adds the counts to the statistics of the rule.
-func (n *delayCounts) addTo(st *RuleStats) {
-	st.Waiting = int(n.waiting.Load())
-	st.Delayed, st.HungUp = n.delayed.Load(), n.hungUp.Load()
-	st.DelaySeconds = float64(n.micros.Load()) / 1e6
-}
-
 // explainDelay checks e's charge again, with the delay of its rule. The decision without a delay
 // has the time until the tokens may be used.
 func (c *call) explainDelay(e *entry) {

@@ -36,7 +36,6 @@ func (r *Rule) AdaptConfig() adapt.Config {
 	}
 }
 
-// checkAdaptive checks the range of a rule at path.
 func (r *Rule) checkAdaptive(path Path, errs *Problems) {
 	a := r.Adaptive
 	if a == (Adaptive{}) || a == unreadAdaptive || r.Limit.Validate() != nil {

@@ -92,7 +92,6 @@ func (c *Cost) check(path Path, errs *Problems) {
 	}
 }
 
-// costs warns of a rule at path that refuses every request, or whose costs a client chooses.
 func (w *warner) costs(r *Rule, path Path) {
 	c, burst := r.Cost, float64(r.Limit.Capacity)
 	inResponse := c.InResponse()

@@ -19,7 +19,6 @@ const (
 	Delay
 )
 
-// mostWaiting is the largest Policy.MaxWaiting.
 const mostWaiting = 1 << 20
 
 // leastBlock and mostBlock are the range of Rule.Block. Retry-After counts seconds, and a year is
@@ -30,7 +29,6 @@ const leastBlock, mostBlock = time.Millisecond, 8760 * time.Hour
 // already.
 const unreadDelay time.Duration = math.MinInt64
 
-// checkDelay checks what a rule at path does at its limit.
 func (r *Rule) checkDelay(path Path, errs *Problems) {
 	if r.OnLimit < Refuse || r.OnLimit > Delay {
 		errs.Add(path.Field("on_limit"), "is %d, want Refuse or Delay", r.OnLimit)

@@ -95,7 +95,6 @@ func kindOf(v any) string {
 	return "an object"
 }
 
-// leastNumber is the least number above 0 in a policy.
 const leastNumber = 1e-40
 
 // decimal returns the value of a JSON number. It refuses numbers with more than 40 digits or with

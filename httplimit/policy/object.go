@@ -215,7 +215,6 @@ func choice[T ~int](o *object, name string, v *T, names []string) {
 	*v = T(max(i, 0))
 }
 
-// either is a choice of two names.
 func (o *object) either(name string, isSecond *bool, names []string) {
 	if o.writes {
 		o.put(name, names[1], *isSecond)
@@ -274,7 +273,6 @@ func (o *object) number(name, want string) *big.Rat {
 	return nil
 }
 
-// float is a number in a range.
 func (o *object) float(name string, v *float64, want string) {
 	if o.writes {
 		o.put(name, *v, *v != 0)

@@ -40,7 +40,6 @@ func Kept(share float64, burst int) float64 {
 	return math.Round(share*float64(burst)*1e6) / 1e6
 }
 
-// checkPriority checks the classes of a rule at path.
 func (r *Rule) checkPriority(path Path, errs *Problems) {
 	p, path := &r.Priority, path.Field("priority")
 	if p.By == "" && len(p.Keep) == 0 {

@@ -25,7 +25,6 @@ const maxTiers = cas.MaxTiers - 1
 // Names returns the names of the tiers in order.
 func (t *Tiers) Names() []string { return slices.Sorted(maps.Keys(t.Limits)) }
 
-// checkTiers checks the tiers of a rule at path.
 func (r *Rule) checkTiers(path Path, errs *Problems) {
 	t, path := &r.Tiers, path.Field("algorithm_config").Field("tiers")
 	if t.By == "" && len(t.Limits) == 0 {

@@ -23,7 +23,6 @@ func (p *Policy) Warnings() (texts []string) {
 	return texts
 }
 
-// warner collects warnings.
 type warner struct {
 	Problems
 	policy *Policy
@@ -97,7 +96,6 @@ func (w *warner) exceptions(all []Exception, path Path) {
 // isInvented reports whether a client can make any request an exception.
 func (e *Exception) isInvented() bool { return len(e.Networks) == 0 && len(e.Hosts) > 0 }
 
-// boundsElsewhere reports whether a rule of another set limits all requests.
 func (p *Policy) boundsElsewhere(s *RuleSet) bool {
 	for i := range p.Sets {
 		if other := &p.Sets[i]; other != s && other.Selector.isEverything() && other.bounds() {
@@ -130,7 +128,6 @@ func (s *RuleSet) bounds() bool {
 	return false
 }
 
-// enforces reports whether a rule of the set is not a shadow rule.
 func (s *RuleSet) enforces(r *Rule) bool { return !s.Shadow && !r.Shadow }
 
 // alwaysApplies reports whether a rule of the set is enforced on every request.

@@ -27,8 +27,8 @@ func forwardedFor(element string) (client string) {
 	return client
 }
 
-// cutLast cuts s at the last separator that is not in a quoted string, if there are such strings. It
-// reads from the end, because a client has written the start, and need not have ended its strings.
+// cutLast cuts s at the last separator, or with quotes at the last one that is not in a quoted string.
+// It reads from the end, because a client has written the start, and need not end its strings.
 func cutLast(s string, separator byte, quotes bool) (before, after string, found bool) {
 	quoted := false
 	for i := len(s) - 1; i >= 0; i-- {

@@ -101,3 +101,19 @@ func (r *rule) share() {
 		t.ruleState, t.tierIndex = r.ruleState, r.ruleState.tiers[t.tierName]
 	}
 }
+
+// class is a class of a policy.Priority.
+type class struct {
+	name  string
+	share float64
+}
+
+func (b *compilation) newClasses(p *policy.Priority, path policy.Path) *choice[class] {
+	if len(p.Keep) == 0 {
+		return nil
+	}
+	names := slices.DeleteFunc(p.Classes(), func(name string) bool { return name == policy.AnyClass })
+	return newChoice(b, b.newSource(p.By, path.Field("by")), path.Field("keep"), names,
+		class{policy.AnyClass, p.Rest()},
+		func(name string) class { return class{name, p.Keep[name]} })
+}
