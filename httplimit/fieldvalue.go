@@ -5,6 +5,7 @@ import (
 	"iter"
 	"mime"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/seed-181794aa/ratelimit/httplimit/policy"
@@ -72,45 +73,33 @@ func mediaTypes(list string) string {
 	}
 	var types []string
 	for _, element := range splitList(list) {
-		if t := mediaType(element); t != "" {
+		if t := mediaType(element, false); t != "" {
 			types = append(types, t)
 		}
 	}
 	return strings.Join(types, ",")
 }
 
-func mediaType(element string) string {
-	t, _, _ := strings.Cut(element, ";")
-	return strings.ToLower(strings.TrimFunc(t, isBlank))
+// mediaType returns a media type in lower case, without parameters or with all of them in one order.
+func mediaType(element string, parameters bool) string {
+	if !parameters {
+		element, _, _ = strings.Cut(element, ";")
+	} else if t, all, err := mime.ParseMediaType(element); err == nil {
+		element = mime.FormatMediaType(t, all)
+	}
+	return strings.ToLower(strings.TrimFunc(element, isBlank))
 }
 
 // mediaTypeMatcher returns a function that reports whether one of the media types of a list is the
 // wanted one. Parameters are compared if want has any.
 func mediaTypeMatcher(want string) func(string) bool {
-	read := mediaType
-	if strings.Contains(want, ";") {
-		read = withParameters
-	}
-	want = read(want)
+	parameters := strings.Contains(want, ";")
+	want = mediaType(want, parameters)
 	return func(list string) bool {
-		if list == want {
-			return true
-		}
-		for _, element := range splitList(list) {
-			if read(element) == want {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(splitList(list), func(element string) bool {
+			return mediaType(element, parameters) == want
+		})
 	}
-}
-
-// withParameters returns a media type with its parameters in one order, in lower case.
-func withParameters(element string) string {
-	if t, parameters, err := mime.ParseMediaType(element); err == nil {
-		element = mime.FormatMediaType(t, parameters)
-	}
-	return strings.ToLower(strings.TrimFunc(element, isBlank))
 }
 
 // splitList returns the elements of a list with commas. A comma in a quoted string separates
