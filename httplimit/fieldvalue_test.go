@@ -138,9 +138,3 @@ func TestMediaTypes(t *testing.T) {
 		}
 	}
 }
-
-// A value that is nothing but parameters, blanks or a port is still a value.
-func TestFieldValuesWithoutContentAreNotMissing(t *testing.T) {
-	s := newSite(t, jsonRules("", jsonRule("r", `["header:content-type"]`, 1, "")))
-	s.granted(1, "Content-Type: ;")
-}
