@@ -60,21 +60,20 @@ func (c ClientAddress) finder() (f addressFinder, err error) {
 	return f, nil
 }
 
-func (f *addressFinder) client(r *http.Request, header fieldReader) netip.Addr {
+// ClientAddress returns the address of the client, found as WithClientAddress says. It is the
+// zero Addr if the peer has no address, as on a Unix socket.
+func (l *Limiter) ClientAddress(r *http.Request) netip.Addr {
+	f := &l.address
 	if f.find != nil {
 		return f.Behind(f.find(r).Unmap().WithZone(""), nil, false)
 	}
 	peer, _ := clientaddr.Parse(r.RemoteAddr)
 	var lines []string
 	if f.Trusts(peer) { // otherwise without a look at the header
-		lines = header(r, f.header)
+		lines = l.header(r, f.header)
 	}
 	return f.Behind(peer, lines, f.header == "Forwarded")
 }
-
-// ClientAddress returns the address of the client, found as WithClientAddress says. It is the
-// zero Addr if the peer has no address, as on a Unix socket.
-func (l *Limiter) ClientAddress(r *http.Request) netip.Addr { return l.address.client(r, l.header) }
 
 // TrustsPeer reports whether the peer of the connection is a trusted proxy. If it is not, its
 // X-Forwarded fields must not be passed on to an upstream.

@@ -56,23 +56,19 @@ func (l *Limiter) Follow(ctx context.Context, f PolicyFile) {
 		Read:    func() (string, error) { return textfile.Read(f.Name) },
 		Applied: textfile.Content{Text: f.Text},
 		Apply: func(c textfile.Content, why string) {
-			p, err := l.reloadFrom(c)
+			p, err := (*Policy)(nil), c.Err()
+			if err == nil {
+				p, err = l.parse([]byte(c.Text))
+			}
+			if err == nil {
+				err = l.SetPolicy(p)
+			}
+			if err != nil {
+				p = nil
+			}
 			if f.Reloaded != nil {
 				f.Reloaded(Reload{why, p, err})
 			}
 		},
 	})
-}
-
-func (l *Limiter) reloadFrom(c textfile.Content) (p *Policy, err error) {
-	if err = c.Err(); err == nil {
-		p, err = l.parse([]byte(c.Text))
-	}
-	if err == nil {
-		err = l.SetPolicy(p)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return p, nil
 }

@@ -103,16 +103,6 @@ func (l *Limiter) writeBuckets(out *json.Encoder, r *rule) error {
 	return nil
 }
 
-// state returns the state of the bucket, in the tier of that name or, if there is none, in that of
-// the rule itself.
-func (b *snapshotBucket) state(s *ruleState) tb.State {
-	state := tb.State{Tokens: b.Tokens, At: time.Unix(0, b.At), Tier: s.tiers[b.Tier]}
-	if b.Held != 0 {
-		state.Held = time.Unix(0, b.Held)
-	}
-	return state
-}
-
 // Restored describes a snapshot that Restore has read.
 type Restored struct {
 	Time    time.Time // of the snapshot
@@ -214,8 +204,12 @@ func (s *restoration) read(r io.Reader) error {
 	}
 }
 
+// add adds a bucket in the tier of its name or, if there is none, in that of the rule itself.
 func (s *restoration) add(r *rule, b *snapshotBucket) error {
-	state := b.state(r.ruleState)
+	state := tb.State{Tokens: b.Tokens, At: time.Unix(0, b.At), Tier: r.ruleState.tiers[b.Tier]}
+	if b.Held != 0 {
+		state.Held = time.Unix(0, b.Held)
+	}
 	if err := state.Validate(); err != nil {
 		return err
 	}
