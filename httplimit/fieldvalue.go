@@ -96,7 +96,7 @@ func mediaTypeMatcher(want string) func(string) bool {
 	parameters := strings.Contains(want, ";")
 	want = mediaType(want, parameters)
 	return func(list string) bool {
-		return slices.ContainsFunc(splitList(list), func(element string) bool {
+		return list == want || slices.ContainsFunc(splitList(list), func(element string) bool {
 			return mediaType(element, parameters) == want
 		})
 	}

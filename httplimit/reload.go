@@ -172,7 +172,7 @@ func (r *rule) wanted() iter.Seq2[tb.StoreLimiter, tb.Limit] {
 // control moves the rate of a rule. Two controls of one limiter exist while a policy replaces
 // another. Only one of them is running.
 type control struct {
-	*adapt.Controller // nil until its first limit is known, which the limiter gets by the reload
+	*adapt.Controller // nil while New makes it: the reload sets the first limit
 	limiter           tb.StoreLimiter
 	current           atomic.Pointer[rule] // the rule with its present limit
 
