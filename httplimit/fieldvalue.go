@@ -80,7 +80,7 @@ func mediaTypes(list string) string {
 	return strings.Join(types, ",")
 }
 
-// mediaType returns a media type in lower case, without parameters or with all of them in one order.
+// mediaType returns a media type in lower case, without parameters or with all in one order.
 func mediaType(element string, parameters bool) string {
 	if !parameters {
 		element, _, _ = strings.Cut(element, ";")

@@ -21,7 +21,7 @@ type settings struct {
 	extractors     map[string]func(*http.Request) string
 	header         fieldReader
 	findExtractor  func(key string) (func(*http.Request) string, error) // may be nil
-	claims         func(*http.Request) map[string]any                   // nil if the application supplies none
+	claims         func(*http.Request) map[string]any                   // nil for none
 	usage          Usage
 	address        addressFinder
 	hooks          Hooks

@@ -75,7 +75,7 @@ const statusCosts = `, "status_costs": {"200": 1, "2xx": 2, "418": 3, "3xx": 0.2
 	"5xx": 0, "UNAUTHENTICATED": 7, "OK": 0}`
 
 // The ways in which a handler can end its response, with the cost of each in bytes, by a field that
-// says 25, and by the status. The estimate is 10. The writer has the methods of HTTP/1 or of HTTP/2.
+// says 25, and by the status. The estimate is 10. The writer is as of HTTP/1 or of HTTP/2.
 func TestResponsesThatSettle(t *testing.T) {
 	for name, c := range map[string]struct {
 		handler  http.HandlerFunc

@@ -27,7 +27,7 @@ func forwardedFor(element string) (client string) {
 	return client
 }
 
-// cutLast cuts s at the last separator, or with quotes at the last one that is not in a quoted string.
+// cutLast cuts s at the last separator, or with quotes at the last one outside of a quoted string.
 // It reads from the end, because a client has written the start, and need not end its strings.
 func cutLast(s string, separator byte, quotes bool) (before, after string, found bool) {
 	quoted := false
