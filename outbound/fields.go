@@ -181,10 +181,10 @@ func (x *answer) readFamily(f *family) {
 			q = number(i.key)
 			n.limit = min(n.limit, q)
 		} else if i.key == "w" && q == n.limit { // Envoy: 10, 10;w=1
-			n.window = x.until(i.value, time.Second)
+			n.window = seconds(number(i.value))
 		}
 	}
-	if n.window <= 0 && x.header["Ratelimit-Policy"] == nil { // a guess: it may be longer
+	if n.window == 0 && x.header["Ratelimit-Policy"] == nil { // a guess: it may be longer
 		if n.window = n.wait; n.unit != anyUnit {
 			n.window = max(n.wait, time.Minute)
 		}
@@ -209,7 +209,7 @@ func (x *answer) readList(field string) {
 		case "t", "reset":
 			n.wait = max(n.wait, x.until(i.value, time.Second))
 		case "w":
-			n.window = x.until(i.value, time.Second)
+			n.window = seconds(number(i.value))
 		case "qu":
 			n.unit = unitOf(i.value)
 		}
@@ -290,7 +290,15 @@ func (x *answer) until(text string, unit time.Duration) time.Duration {
 		}
 		s = secondsOf(t) - x.sent
 	}
+	return seconds(s)
+}
+
+// seconds returns a time of 0 to 100 years, or 0 for an infinite number.
+func seconds(s float64) time.Duration {
 	const most = 100 * 365 * 24 * 3600
+	if s == infinite {
+		return 0
+	}
 	return time.Duration(min(max(s, 0), most) * 1e9).Round(time.Microsecond)
 }
 

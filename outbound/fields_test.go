@@ -174,8 +174,10 @@ X-RateLimit-Reset: 1000000000`, "refused for 0s; any 0 of 0, reset in 0s"},
 Retry-After: 1e308
 X-RateLimit-Limit: 1e400
 X-RateLimit-Remaining: 0
-X-RateLimit-Reset: 315360000`,
-		"refused for 876000h0m0s; any 0 of 1.7976931348623157e+308 in 87600h0m0s, reset in 87600h0m0s"},
+X-RateLimit-Reset: 315360000
+RateLimit-Policy: "httplimit";q=5;w=999999999999999, "nonsense";q=5;w=1e3x`,
+		"refused for 876000h0m0s; any ? of 5 in 876000h0m0s; any ? of 5; " +
+			"any 0 of 1.7976931348623157e+308, reset in 87600h0m0s"},
 	{"a Retry-After that is an instant", "429", `
 Retry-After: 1772000030`, "refused for 30s"},
 }

@@ -26,10 +26,10 @@ func (a *attempt) obey(response *http.Response) bool {
 		return false
 	}
 	now := time.Now()
-	pauses := x.pauses(a.t.maxPause)
+	none, pauses := [anyUnit + 1]time.Duration{}, x.pauses(a.t.maxPause)
 	for i := range a.parts {
 		if p := &a.parts[i]; p.rule.learns && p.charge != nil {
-			a.learn(p, &x, x.isRefusal || pauses != [len(pauses)]time.Duration{}, now)
+			a.learn(p, &x, x.isRefusal || pauses != none, now)
 		}
 	}
 	if x.isRefusal {
