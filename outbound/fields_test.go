@@ -194,30 +194,16 @@ func header(t testing.TB, text string) http.Header {
 }
 
 func (n notice) String() string {
-	number := func(x float64) string {
-		if x == infinite {
-			return "?"
-		}
-		return fmt.Sprint(x)
-	}
-	s := fmt.Sprintf("%s %s of %s", [...]string{"requests", "tokens", "any"}[n.unit],
-		number(n.remaining), number(n.limit))
-	if n.window > 0 {
-		s += fmt.Sprint(" in ", n.window)
-	}
-	if n.wait != unknown {
-		s += fmt.Sprint(", reset in ", n.wait)
-	}
-	return s
+	s := fmt.Sprintf("%s %v of %v in %v, reset in %v",
+		[...]string{"requests", "tokens", "any"}[n.unit], n.remaining, n.limit, n.window, n.wait)
+	return strings.NewReplacer("+Inf", "?", " in 0s, reset in -1ns", "", " in 0s,", ",",
+		", reset in -1ns", "").Replace(s)
 }
 
 func (a answer) String() string {
 	var parts []string
-	switch {
-	case a.isRefusal && a.retry == unknown:
-		parts = append(parts, "refused")
-	case a.isRefusal:
-		parts = append(parts, fmt.Sprint("refused for ", a.retry))
+	if a.isRefusal {
+		parts = append(parts, strings.TrimSuffix(fmt.Sprint("refused for ", a.retry), " for -1ns"))
 	}
 	for _, n := range a.notices {
 		parts = append(parts, n.String())

@@ -300,6 +300,10 @@ func TestPauses(t *testing.T) {
 		"a pause that ends before what waits is due": {opts: []Option{PerHost(1, 0.1)},
 			answers: []string{"429\nRetry-After: 4"}, latency: time.Second, processes: 2,
 			send: "a b c d", want: "0 10 20 30"},
+		// What waits gives all of it back, because the last one does first.
+		"a pause that ends before the line does": {opts: []Option{PerHost(1, 0.1)},
+			answers: []string{"429\nRetry-After: 15"}, latency: time.Second, processes: 1,
+			send: "a b c d", want: "0 16 26 36"},
 		"several refusals with the same wait": {opts: []Option{PerHost(3, 0.5)},
 			answers: []string{
 				"429\nRetry-After: 10", "429\nRetry-After: 10", "429\nRetry-After: 10"},
