@@ -89,14 +89,15 @@ var ending = [...]op{
 var restarted = [...]op{allowN, allowN, allowCost, peek, reserve, hold, keep}
 
 func TestImplementationsAgreeThroughManyChanges(t *testing.T) {
-	reached := make(outcomes)
-	eachProgram(t, *programs/25, func(rng *rand.ChaCha8) {
+	n, reached := *programs/25, make(outcomes)
+	eachProgram(t, n, func(rng *rand.ChaCha8) {
 		in := randomInput(rng, 5000)
 		p := in.changing(1 + in.below(4))
 		answers, moved := compare(t, p)
 		reached.count(p, answers, moved)
 	})
 	t.Log(reached)
+	tally(t, n, reached["granted"]+reached["refused"], 0)
 	if n := reached["conversion in debt"]; n < *programs/2 {
 		t.Errorf("a capacity changes in debt %d times, too rarely", n)
 	}

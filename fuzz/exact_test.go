@@ -289,13 +289,13 @@ func FuzzExact(f *testing.F) {
 }
 
 func TestRandomProgramsAreAlmostIdeal(t *testing.T) {
-	var calls, off int
-	eachProgram(t, *programs/20, func(rng *rand.ChaCha8) {
+	n, calls, off := *programs/20, 0, 0
+	eachProgram(t, n, func(rng *rand.ChaCha8) {
 		in := randomInput(rng, 300)
 		c, o := judgeAll(t, exactProgram(in.program(maxKeys)))
 		calls, off = calls+c, off+o
 	})
-	t.Logf("%d of %d decisions differ from the ideal bucket's", off, calls)
+	tally(t, n, calls, off)
 	if calls < *programs || off > max(calls/1000, 10) {
 		t.Errorf("want at most one in a thousand to differ, and at least %d calls", *programs)
 	}

@@ -16,8 +16,8 @@ import (
 // tiers change their limits. One program in twenty changes them so often that eras are forgotten,
 // without late readings (see changing), and has keys in the deepest debt.
 func TestTiersAgree(t *testing.T) {
-	granted, refused := 0, 0
-	eachProgram(t, *programs/3, func(source *rand.ChaCha8) {
+	n, granted, refused := *programs/3, 0, 0
+	eachProgram(t, n, func(source *rand.ChaCha8) {
 		rng := rand.New(source)
 		calls, change, late := 60, 12, 10
 		if rng.IntN(20) == 0 {
@@ -155,8 +155,9 @@ func TestTiersAgree(t *testing.T) {
 			}
 		}
 	})
-	if t.Logf("%d granted, %d refused", granted, refused); min(granted, refused) < *programs/2 {
-		t.Error("too few of one answer")
+	tally(t, n, granted+refused, 0)
+	if min(granted, refused) < *programs/2 {
+		t.Errorf("%d granted, %d refused: too few of one answer", granted, refused)
 	}
 }
 
