@@ -45,11 +45,13 @@ func TestReleasedModulesAreUsable(t *testing.T) {
 	ordinary := "file://" + filepath.Join(r.run("go", "env", "GOMODCACHE"), "cache", "download") +
 		"," + r.run("go", "env", "GOPROXY")
 	published := t.TempDir()
+	var modules []string
 	for _, tag := range strings.Fields(r.run("git", "tag", "--points-at", "HEAD^")) {
 		module, version := root, tag
 		if i := strings.LastIndex(tag, "/"); i >= 0 {
 			module, version = root+"/"+tag[:i], tag[i+1:]
 		}
+		modules = append(modules, module)
 		r.with("GOMODCACHE="+published, "GOPRIVATE="+root, "GOWORK=off", "GOFLAGS=-modcacherw",
 			"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url.file://"+r.dir+".insteadOf",
 			"GIT_CONFIG_VALUE_0=https://"+root).run("go", "mod", "download", module+"@"+version)
@@ -59,9 +61,12 @@ func TestReleasedModulesAreUsable(t *testing.T) {
 	user := repository{t: t, dir: t.TempDir()}.with(
 		"GOPROXY=file://"+filepath.Join(published, "cache", "download")+","+ordinary,
 		"GOSUMDB=off", "GOFLAGS=-modcacherw -trimpath", "GOMODCACHE="+t.TempDir(), "GOBIN="+bin)
-	user.run("go", "install", root+"/cmd/tb@latest")
-	if got := user.run(filepath.Join(bin, "tb"), "--version"); !strings.HasPrefix(got, "tb v0.1.0,") {
-		t.Errorf("tb --version: %q", got)
+	for _, program := range []string{"tb", "tb-proxy", "tb-rls"} {
+		user.run("go", "install", root+"/cmd/"+program+"@latest")
+		got := user.run(filepath.Join(bin, program), "--version")
+		if !strings.HasPrefix(got, program+" v0.1.0,") {
+			t.Errorf("%s --version: %q", program, got)
+		}
 	}
 	// In the clone, the commit behind the release has a version of its own.
 	r.run("go", "build", "-buildvcs=true", "-trimpath", "-o", bin, "./cmd/tb")
@@ -75,6 +80,9 @@ import (
 	"fmt"
 
 	"`+root+`"
+	_ "`+root+`/caddy"
+	_ "`+root+`/grpclimit"
+	_ "`+root+`/metrics"
 	"`+root+`/tb/redis"
 )
 
@@ -83,7 +91,9 @@ func main() {
 	fmt.Println(err)
 }
 `)
-	user.run("go", "get", root+"/tb/redis@latest")
+	for _, module := range modules {
+		user.run("go", "get", module+"@latest")
+	}
 	if got := user.run("go", "run", "."); !strings.Contains(got, "client is nil") {
 		t.Errorf("the program of a user prints %q", got)
 	}
