@@ -80,8 +80,10 @@ func newRepository(t *testing.T, git ...string) repository {
 	if testing.Short() {
 		t.Skip("runs the go command many times")
 	}
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("git is not installed")
+	for _, program := range []string{"git", "bash"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip(program, " is not installed")
+		}
 	}
 	r := repository{t: t, dir: t.TempDir()}
 	r.run("git", append(git, r.dir)...)
