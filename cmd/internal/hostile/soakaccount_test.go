@@ -37,8 +37,9 @@ type account struct {
 	phases     [rules][]phase     // in the order of from; the first begins at 0
 	grants     map[bucket][]grant // that are not audited yet
 	windows    []*window
-	unexpected int      // errors that no event explains
-	faults     []string // the first of them
+	times      []time.Duration // of answers, since the last medianTime
+	unexpected int             // errors that no event explains
+	faults     []string        // the first of them
 	audited    audit
 }
 
@@ -80,8 +81,28 @@ func (a *account) granted(r request, g grant) {
 	}
 }
 
+// answered records how long an answer has taken.
+func (a *account) answered(g grant) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.times = append(a.times, g.received-g.sent)
+}
+
+// medianTime returns the median of the times since the last call, in ms, or 0 without an answer.
+func (a *account) medianTime() float64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.times) == 0 {
+		return 0
+	}
+	slices.Sort(a.times)
+	median := a.times[len(a.times)/2]
+	a.times = nil
+	return median.Seconds() * 1000
+}
+
 // failed records a request without an answer.
-func (a *account) failed(g grant, err error) {
+func (a *account) failed(r request, g grant, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	kind := kindOf(err)
@@ -92,7 +113,8 @@ func (a *account) failed(g grant, err error) {
 		}
 	}
 	if a.unexpected++; len(a.faults) < 10 {
-		a.faults = append(a.faults, fmt.Sprintf("after %v: %s: %v", g.received, kind, err))
+		a.faults = append(a.faults, fmt.Sprintf("%s from %v to %v: %s: %v", r.client, g.sent, g.received,
+			kind, err))
 	}
 }
 
@@ -250,10 +272,10 @@ func TestEventExplainsErrors(t *testing.T) {
 		t := time.Duration(seconds) * time.Second
 		return grant{t, t}
 	}
-	a.failed(at(9), statusError(503))
-	a.failed(at(15), statusError(503))
-	a.failed(at(15), statusError(502))
-	a.failed(at(21), statusError(503))
+	a.failed(request{}, at(9), statusError(503))
+	a.failed(request{}, at(15), statusError(503))
+	a.failed(request{}, at(15), statusError(502))
+	a.failed(request{}, at(21), statusError(503))
 	if a.unexpected != 3 || len(a.faults) != 3 || a.explained()["e: "+undecided] != 1 {
 		t.Errorf("%d errors %q, %v", a.unexpected, a.faults, a.explained())
 	}

@@ -21,10 +21,17 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+
+	"github.com/seed-181794aa/ratelimit/outbound"
+	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// request is what a client asks for. A client without a tenant is always above its limit.
-type request struct{ client, tenant string }
+// request is what a client asks for. A client without a tenant is always above its limit, or waits
+// for its turn.
+type request struct {
+	client, tenant string
+	inTurn         bool
+}
 
 // client sends one request at a time. After close it connects again.
 type client interface {
@@ -78,6 +85,24 @@ func (c *httpClient) ask(ctx context.Context, r request) (bool, error) {
 }
 
 func (c *httpClient) close() { c.CloseIdleConnections() }
+
+// fleet is the number of clients that wait for their turn at a tb-proxy.
+const fleet = 20
+
+// newFleet returns a client that package outbound lets wait, below the limits of each client in all
+// versions. Its bucket pays what it takes while the clock of Redis, which is set back, stands still.
+func newFleet(address string, tls *tls.Config) *httpClient {
+	c := newHTTPClient(address, tls, false)
+	rule := outbound.Rule{
+		Name: "client", Limit: tb.Limit{Capacity: 3, Tokens: 1, Per: 2 * time.Second},
+		Key: func(r *http.Request) string { return r.Header.Get("X-Forwarded-For") },
+	}
+	c.Transport = outbound.New(c.Transport, outbound.Rules(rule), outbound.Margin(time.Second))
+	return c
+}
+
+// errInTurn is that a server has refused a client that has waited for its turn.
+var errInTurn = errors.New("refused in its turn")
 
 // statusError is a status of HTTP that no limit explains.
 type statusError int
@@ -139,6 +164,7 @@ const (
 	lost      = "lost"      // the connection broke off before the answer
 	timeout   = "timeout"   // no answer
 	undecided = "undecided" // the server has not heard from Redis in time
+	inTurn    = "in turn"   // errInTurn, which no event explains
 )
 
 // kindOf returns the kind of an error.
@@ -149,6 +175,8 @@ func kindOf(err error) string {
 		return undecided
 	case code != 0:
 		return code.Error()
+	case errors.Is(err, errInTurn):
+		return inTurn
 	case errors.Is(err, syscall.ECONNREFUSED), strings.Contains(message, "connection refused"):
 		return refused
 	case os.IsTimeout(err), status.Code(err) == codes.DeadlineExceeded:
@@ -169,6 +197,7 @@ func TestKindsOfErrors(t *testing.T) {
 	}{
 		{statusError(503), undecided},
 		{statusError(502), "status 502"},
+		{errInTurn, inTurn},
 		{fmt.Errorf("dial: %w", syscall.ECONNREFUSED), refused},
 		{fmt.Errorf("read: %w", syscall.ECONNRESET), lost},
 		{fmt.Errorf("Get: %w", io.EOF), lost},

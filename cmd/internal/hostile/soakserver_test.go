@@ -27,6 +27,7 @@ type server struct {
 	output        *os.File
 	redis         bool // the buckets are in Redis; otherwise clients use TLS
 	newClient     func(worker int) client
+	newFleet      func() client      // of package outbound, or nil
 	hasLimit      func(l limit) bool // of clients, in force
 	reloaded      string             // the metric that is 1 if the last reload succeeded
 }
@@ -75,6 +76,7 @@ func (s *soak) newServer(name, address, admin, upstream string) *server {
 	sv.newClient = func(worker int) client {
 		return newHTTPClient(address, tls, tls != nil && worker%2 == 0)
 	}
+	sv.newFleet = func() client { return newFleet(address, tls) }
 	sv.reloaded = "tb_policy_last_reload_successful"
 	sv.hasLimit = func(l limit) bool {
 		return sv.metric(s.T, `tb_limit_tokens_per_second{rule="client",set=""}`) == l.rate
