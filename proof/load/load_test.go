@@ -207,14 +207,35 @@ func TestRealClock(t *testing.T) {
 	ld.check(t, l)
 }
 
+// memory is what must not grow, with the heap in bytes.
+type memory struct{ heap, goroutines int }
+
+func measure() memory {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return memory{int(m.HeapAlloc), runtime.NumGoroutine()}
+}
+
 // check puts the load on l, by the real clock again and again, and checks the grants from the first
-// call to the last.
+// call to the last. From a quarter of that time on, the process must not grow.
 func (ld *load) check(t *testing.T, l loaded) {
 	r := ld.on(l)
 	all := newJudges(ld.limit, ld.keys)
 	playBack(all, r.drain())
+	var early memory
 	for rounds := 0; rounds == 0 || ld.real && r.clock() < *realTime; rounds++ {
+		if early == (memory{}) && rounds > 0 && r.clock() >= *realTime/4 {
+			early = measure()
+		}
 		playBack(all, r.round(ld.calls))
+	}
+	if late := measure(); early != (memory{}) {
+		t.Logf("%+v after a quarter of the time, %+v at the end", early, late)
+		if late.heap > early.heap+max(1<<20, early.heap/10) ||
+			late.goroutines > early.goroutines+callers { // those of a round may still be ending
+			t.Error("the process grows")
+		}
 	}
 	playBack(all, r.takeRest())
 	stats := l.Stats()
