@@ -247,7 +247,7 @@ func TestCluster(t *testing.T) {
 
 // A slot moves from one master to another while callers use two buckets of a key in it, one by
 // itself and both together. Each grant takes its tokens once.
-func TestSlotMovesUnderLoad(t *testing.T) {
+func TestSlotOfAClusterMovesUnderLoad(t *testing.T) {
 	t.Parallel()
 	nodes := startCluster(t)
 	limit := tb.Limit{Capacity: 1_000_000, Tokens: 1, Per: 24 * time.Hour}

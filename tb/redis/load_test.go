@@ -61,9 +61,11 @@ func run(
 				begin := time.Now()
 				o, err := l.Decide(t.Context(), strconv.Itoa(key), 1)
 				took := time.Since(begin)
-				if err != nil {
+				if err != nil && l.policy != Fail {
 					t.Error(err)
 					return
+				} else if err != nil {
+					o.By = ByPolicy
 				}
 				calls.Add(1)
 				mu.Lock()

@@ -140,7 +140,7 @@ func BenchmarkFirstCalls(b *testing.B) {
 		name          string
 		callers, keys int
 	}{{"keys", 64, 64}, {"key", 64, 1}, {"turns", 1, 1}} {
-		for _, ms := range []time.Duration{5, 12, 15, 20, 30} {
+		for _, ms := range []time.Duration{0, 5, 12, 15, 20, 30} {
 			trip := ms * time.Millisecond
 			b.Run(load.name+"/"+trip.String(), func(b *testing.B) {
 				var missed []uint64
