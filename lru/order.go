@@ -52,8 +52,12 @@ func (o *order[V]) pop() entry[V] {
 	return o.heap.pop()
 }
 
-func (o *order[V]) firstIsSorted() bool {
-	return o.sorted.n > 0 && (o.heap.n == 0 || o.sorted.at(0).before(o.heap.at(0)))
+// firstIsSorted reports whether the first entry is in the list. The comparison is a function of its
+// own so that firstIsSorted is inlined: in a flood of new keys the heap is empty.
+func (o *order[V]) firstIsSorted() bool { return o.heap.n == 0 || o.sortedIsBefore() }
+
+func (o *order[V]) sortedIsBefore() bool {
+	return o.sorted.n > 0 && o.sorted.at(0).before(o.heap.at(0))
 }
 
 // heap is a binary min-heap.
