@@ -68,15 +68,6 @@ func (s *state) noteDebt() {
 	}
 }
 
-// afterHold returns the state of a held bucket at the end of its hold, under the limit of then.
-func (s *state) afterHold() *state {
-	l := s.limit
-	for l.next != nil && l.next.begin < s.until {
-		l = l.next
-	}
-	return s.heldIn(l)
-}
-
 // heldIn returns the state of a held bucket at the end of its hold, under l.
 func (s *state) heldIn(l *limit) *state {
 	held := l.stateWith(-s.debt, l.supply(s.until))

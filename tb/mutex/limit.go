@@ -98,20 +98,20 @@ func (l *limit) after(now uint64, d time.Duration) uint64 {
 // supply returns the units that have been supplied by instant t.
 func (l *limit) supply(t uint64) wide { return l.supplied(t - min(t, l.from)) }
 
-// supplied returns the units that are supplied in a time. It divides twice: for whole tokens, and
-// for the units in the rest.
-func (l *limit) supplied(ns uint64) wide {
-	tokens, rest := product(ns, l.tokens).over(l.per)
-	units, _ := product(rest, uint64(l.scale)).over(l.per)
-	return product(tokens, uint64(l.scale)).plus(units)
-}
-
 // supplyFrom returns supply(t) for a bucket that has had what the limits before have supplied.
 func (l *limit) supplyFrom(t uint64) wide {
 	if t <= l.begin {
 		return wide{}
 	}
 	return l.supply(t)
+}
+
+// supplied returns the units that are supplied in a time. It divides twice: for whole tokens, and
+// for the units in the rest.
+func (l *limit) supplied(ns uint64) wide {
+	tokens, rest := product(ns, l.tokens).over(l.per)
+	units, _ := product(rest, uint64(l.scale)).over(l.per)
+	return product(tokens, uint64(l.scale)).plus(units)
 }
 
 // timeOf returns the first t from l.from on at which supply(t) is at least x, or the last instant.
@@ -131,10 +131,7 @@ func (l *limit) timeOf(x wide) uint64 {
 		return math.MaxUint64
 	}
 	t, _ := sum.over(l.tokens)
-	if t > math.MaxUint64-l.from {
-		return math.MaxUint64
-	}
-	return l.from + t
+	return l.from + min(t, math.MaxUint64-l.from)
 }
 
 // wide is an integer of 128 bits.

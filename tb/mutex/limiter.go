@@ -55,8 +55,6 @@ type bucket[K comparable] struct {
 // TokenBucket is a limiter with string keys.
 type TokenBucket = Limiter[string]
 
-var _ tb.Limiter = (*TokenBucket)(nil)
-
 // NewTokenBucket returns a limiter of capacity tokens a key, refilled at refillPerSec tokens a
 // second. It panics with a *tb.ConfigError if an argument or option is out of range.
 func NewTokenBucket(capacity int, refillPerSec float64, opts ...tb.Option) *TokenBucket {
@@ -290,8 +288,7 @@ func (l *Limiter[K]) clock() (now uint64, t time.Time) {
 	return l.instant(t), t
 }
 
-// instant returns the instant of the reading t, at least 0. The first reading is at
-// limit.firstInstant.
+// instant returns the instant of the reading t, at least 0. That of the first one is firstInstant.
 func (l *Limiter[K]) instant(t time.Time) uint64 {
 	l.started.Do(func() { l.start = t })
 	return l.firstInstant + uint64(max(int64(t.Sub(l.start)), -int64(l.firstInstant)))

@@ -72,7 +72,6 @@ func deepest(l *limit) int64     { return maxDebt * l.scale }
 func (l *limit) charge(b *state, now uint64, c *call) {
 	tokens, since := l.refilled(b, now)
 	cost, keep := l.unitsOf(c.tokens), l.unitsOf(c.keep)
-	c.delay = 0
 	if cost+keep <= tokens {
 		b.tokens, b.time, b.inDebt = tokens-cost, since, false
 		c.Decision = tb.Decision{Allowed: true, Remaining: int((b.tokens - keep) / l.scale)}
@@ -94,18 +93,14 @@ func (l *limit) charge(b *state, now uint64, c *call) {
 		return
 	}
 	debt := uint64(c.debt(l))
-	latest := l.supply(now).plus(debt)
-	if !latest.less(slot) && c.delay <= c.within {
+	tooDeep := l.supply(now).plus(debt).less(slot)
+	if !tooDeep && c.delay <= c.within {
 		c.Decision = tb.Decision{Allowed: true}
 		b.tokens, b.time, b.inDebt = 0, slot, true
 		return
 	}
-	c.RetryAfter = 0
-	if latest.less(slot) {
-		c.RetryAfter = l.waitFor(now, slot.minus(wide{lo: debt}))
-	}
-	if c.delay > c.within {
-		c.RetryAfter = max(c.RetryAfter, c.delay-c.within)
+	if c.RetryAfter = max(0, c.delay-c.within); tooDeep {
+		c.RetryAfter = max(c.RetryAfter, l.waitFor(now, slot.minus(wide{lo: debt})))
 	}
 }
 
@@ -159,7 +154,6 @@ func (l *limit) tokensAt(b *state, t uint64) (tokens int64, since uint64) {
 		missing := full.above(now, l.capacity+deepestDebt*l.scale)
 		return l.micros(l.capacity) - l.micros(missing), t
 	}
-	// it is ahead of t
 	return l.micros(b.tokens), l.timeOf(b.time.plus(1)) - 1
 }
 

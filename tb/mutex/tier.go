@@ -1,6 +1,7 @@
 package mutex
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -23,10 +24,13 @@ func (s *state) in(m *limit, now uint64) *state {
 
 // present returns the state under the present limit of the bucket's tier.
 func (s *state) present() *state {
-	if s.until > 0 {
-		s = s.afterHold()
-	}
 	l := s.limit
+	if s.until > 0 {
+		for l.next != nil && l.next.begin < s.until { // to the limit at the end of the hold
+			l = l.next
+		}
+		s = s.heldIn(l)
+	}
 	if l.next == nil {
 		return s
 	}
@@ -46,10 +50,7 @@ func (s *state) present() *state {
 
 // SetTier makes limit the limit of a tier, as SetLimit does for all keys.
 func (l *Limiter[K]) SetTier(tier int, limit tb.Limit) error {
-	if err := l.checkTier(tier); err != nil {
-		return err
-	}
-	if err := limit.Validate(); err != nil {
+	if err := cmp.Or(l.checkTier(tier), limit.Validate()); err != nil {
 		return err
 	}
 	now := l.read()
