@@ -1,5 +1,4 @@
-// Package check checks the arguments of calls on a bucket. The limiters of tb/cas, tb/mutex and
-// tb/redis use it.
+// Package check checks the arguments of calls on a bucket, for every limiter of this repository.
 package check
 
 import (
@@ -27,10 +26,8 @@ func Actual(tokens float64) error {
 }
 
 // Charge checks what a charge is told beside its cost: to wait, or to keep tokens and to hold its
-// bucket. The first error makes the charge inert for good.
-type Charge struct {
-	Err error // why the charge is inert, or nil
-}
+// bucket. The first error makes the charge inert for good, and Err is why, or nil.
+type Charge struct{ Err error }
 
 // MayWait reports whether a charge may wait for a time. guards says that it keeps tokens or holds.
 func (c *Charge) MayWait(within time.Duration, guards bool) bool {
