@@ -147,7 +147,6 @@ func setLimitGivesIdleBucketsNothing(s *suite) {
 // tokens of the least capacity.
 func manyChangesGiveIdleBucketsNothing(s *suite) {
 	f := s.new(perSecond(10, 1))
-	skipUnless[hasSetLimit](f)
 	f.granted("a", 10, 0)
 	for i := range 150 {
 		f.Advance(time.Hour)
@@ -165,7 +164,6 @@ func manyChangesGiveIdleBucketsNothing(s *suite) {
 func setLimitIsForAllKeys(s *suite) {
 	const keys = 300
 	f := s.new(perSecond(100, 2))
-	skipUnless[hasSetLimit](f)
 	key := func(i int) string { return string(rune('a' + i)) }
 	for i := range keys {
 		f.granted(key(i), 1+i%100, 99-i%100)

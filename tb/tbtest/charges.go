@@ -19,8 +19,7 @@ var charges = []test{
 	{"InertChargesTakeNothing", inertChargesTakeNothing},
 	{"UndoGivesBackOnce", undoGivesBackOnce},
 	{"UndoKeepsTheTime", undoKeepsTheTime},
-	{"UndoDoesNotOverfill", undoDoesNotOverfill},
-	{"UndoLosesAtMostTheSupply", undoLosesAtMostTheSupply},
+	{"UndoGivesBackNoSupply", undoGivesBackNoSupply},
 	{"UndoAfterEvictionChangesNothing", undoAfterEvictionChangesNothing},
 	{"ConcurrentTakeAllGrantsFromBoth", concurrentTakeAllGrantsFromBoth},
 }
@@ -120,9 +119,7 @@ func refusedTakeAllChangesNothing(s *suite) {
 			}
 		}
 	}
-	if l, ok := f.Limiter.(hasLen); ok && l.Len() != 2 {
-		f.Errorf("%d keys after refused calls, want 2", l.Len())
-	}
+	f.hasKeys(2)
 }
 
 // The call has to wait for the longest RetryAfter of its charges.
@@ -182,9 +179,7 @@ func (f *fixture) isInert(c tb.Charge, err error) {
 	if got := f.remaining("a"); got != left {
 		f.Fatalf("%d tokens after calls of an inert charge, want %d", got, left)
 	}
-	if l, ok := f.Limiter.(hasLen); ok && l.Len() != 1 {
-		f.Fatalf("%d keys after calls of an inert charge, want 1", l.Len())
-	}
+	f.hasKeys(1)
 }
 
 func undoGivesBackOnce(s *suite) {
@@ -193,22 +188,13 @@ func undoGivesBackOnce(s *suite) {
 	c := f.charge("a", 2.5)
 	c.Cancel() // before any Take
 	for range 3 {
-		d, err := c.Take(f.Now())
-		f.check(d, err)
-		if want := (tb.Decision{Allowed: true, Remaining: 3}); d != want {
-			f.Fatalf("Take = %+v, want %+v", d, want)
-		}
+		f.takes(c, granted(3))
 		c.Cancel()
 		c.Cancel()
-		if d, err := c.Peek(f.Now()); err != nil || d.Remaining != 3 {
-			f.Fatalf("Peek = %+v, %v, want 3 remaining", d, err)
-		}
 	}
-	f.take(c)
+	f.takes(c, granted(3))
 	f.granted("a", 3, 0)
-	if d, err := c.Take(f.Now()); err != nil || d.Allowed {
-		f.Errorf("Take = %+v, %v, want refused", d, err)
-	}
+	f.takes(c, refused(2*time.Second, 0))
 	c.Cancel() // the last Take was refused
 	f.refused("a", 1, time.Second/2, 0)
 }
@@ -227,39 +213,32 @@ func undoKeepsTheTime(s *suite) {
 	f.refused("a", 1, time.Second, 0)
 }
 
-// Without the charge, the bucket would have been full and lost some supply. Cancel does not give
-// back that supply.
-func undoDoesNotOverfill(s *suite) {
+// Without the charge, a bucket that was full would have lost some supply, which Cancel does not
+// give back. After a later grant, Cancel may give back less: by what was supplied until then, at
+// most.
+func undoGivesBackNoSupply(s *suite) {
 	for _, tt := range []struct {
-		later time.Duration
-		left  int // of 10 tokens, after a charge of 4, a later grant of 1, and Cancel
+		spent, later int
+		least, most  int // of 20 tokens, after a charge of 4, a later grant of 1, and Cancel
 	}{
-		{0, 9}, {time.Second, 9}, {3 * time.Second, 9}, {4 * time.Second, 9}, {time.Hour, 9},
+		{0, 0, 19, 19}, {0, 1, 19, 19}, {0, 3, 19, 19}, {0, 4, 19, 19}, {0, 3600, 19, 19},
+		{10, 0, 9, 9}, {10, 1, 9, 10}, {10, 3, 9, 12},
 	} {
-		f := s.new(perSecond(10, 1))
-		c := f.charge("a", 4)
-		f.take(c)
-		f.Advance(tt.later)
-		f.allow("a")
-		c.Cancel()
-		f.granted("a", tt.left, 0)
-		f.refused("a", 1, time.Second, 0)
-	}
-}
-
-// After a later grant, Cancel may give back less: by what was supplied until then, at most.
-func undoLosesAtMostTheSupply(s *suite) {
-	for _, tt := range []struct{ later, least, most int }{{0, 9, 9}, {1, 9, 10}, {3, 9, 12}} {
 		f := s.new(perSecond(20, 1))
-		f.granted("a", 10, 10)
+		if tt.spent > 0 {
+			f.granted("a", tt.spent, 20-tt.spent)
+		}
 		c := f.charge("a", 4)
 		f.take(c)
 		f.Advance(time.Duration(tt.later) * time.Second)
-		f.granted("a", 1, 5+tt.later)
+		f.allow("a")
 		c.Cancel()
-		if n := f.allowN("a", 20).Remaining; n < tt.least || n > tt.most {
-			f.Errorf("Cancel after %d s: %d tokens, want %d to %d", tt.later, n, tt.least, tt.most)
+		n := f.remaining("a")
+		if n < tt.least || n > tt.most {
+			f.Errorf("%+v: %d tokens are left", tt, n)
 		}
+		f.granted("a", n, 0)
+		f.refused("a", 1, time.Second, 0)
 	}
 }
 
@@ -277,16 +256,14 @@ func undoAfterEvictionChangesNothing(s *suite) {
 	for _, comesBack := range []bool{false, true} {
 		for _, take := range []func(*fixture) interface{ Cancel() }{charge, reservation} {
 			f := s.new(perSecond(10, 1), tb.WithMaxKeys(1))
-			l := skipUnless[hasLen](f)
+			skipUnless[hasLen](f)
 			taken := take(f)
 			f.granted("b", 1, 9)
 			if comesBack {
 				f.granted("a", 6, 4)
 			}
 			taken.Cancel()
-			if n := l.Len(); n != 1 {
-				f.Fatalf("%d keys, want 1", n)
-			}
+			f.hasKeys(1)
 			if comesBack {
 				f.refused("a", 5, time.Second, 4)
 			} else {

@@ -89,9 +89,7 @@ func costAboveCapacityIsRefusedWithNever(s *suite) {
 	for _, n := range impossible { // the key is new
 		f.refused("a", n, tb.Never, 10)
 	}
-	if l, ok := f.Limiter.(hasLen); ok && l.Len() != 0 {
-		s.Errorf("%d keys after calls that can never be granted, want 0", l.Len())
-	}
+	f.hasKeys(0)
 	f.granted("a", 6, 4)
 	for _, n := range impossible {
 		f.refused("a", n, tb.Never, 4)
@@ -119,9 +117,7 @@ func invalidCostsChangeNothing(s *suite) {
 			}
 		}
 	}
-	if l, ok := f.Limiter.(hasLen); ok && l.Len() != 1 {
-		s.Errorf("%d keys after invalid calls, want 1", l.Len())
-	}
+	f.hasKeys(1)
 	f.granted("a", 4, 0)
 }
 
@@ -141,9 +137,7 @@ func peekReturnsWhatAllowWould(s *suite) {
 		f.Advance(time.Second / 3)
 	}
 	f.check(l.Peek(context.Background(), "new"))
-	if l, ok := f.Limiter.(hasLen); ok && l.Len() != 1 {
-		s.Errorf("%d keys after Peek, want 1", l.Len())
-	}
+	f.hasKeys(1)
 }
 
 func allowAtUsesTheGivenReading(s *suite) {

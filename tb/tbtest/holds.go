@@ -25,7 +25,6 @@ var holds = []test{
 	{"RefusalHolds", refusalHolds},
 	{"RefusalHoldsInTakeAll", refusalHoldsInTakeAll},
 	{"RefusalHoldsByWhatItFinds", refusalHoldsByWhatItFinds},
-	{"HoldOnRefusalChecksItsTime", holdOnRefusalChecksItsTime},
 	{"SetLimitMovesNoHold", setLimitMovesNoHold},
 	{"SetLimitAfterAHold", setLimitAfterAHold},
 	{"ManyChangesDuringAHold", manyChangesDuringAHold},
@@ -129,9 +128,7 @@ func holdUpToNowDoesNothing(s *suite) {
 			}
 		}
 	}
-	if l, ok := f.Limiter.(hasLen); ok && l.Len() != 0 {
-		f.Errorf("%d keys, want 0", l.Len())
-	}
+	f.hasKeys(0)
 	f.granted("a", 3, 7)
 	c := f.charge("a", 3)
 	f.take(c)
@@ -373,30 +370,6 @@ func refusalHoldsByWhatItFinds(s *suite) {
 	f.takeCharges(false, other, changing{guarded, empty})
 	f.refused("a", 1, 61*time.Second, 0)
 	f.granted("b", 10, 0)
-}
-
-func holdOnRefusalChecksItsTime(s *suite) {
-	f := s.new(perSecond(10, 1))
-	f.granted("a", 1, 9)
-	for _, bad := range []struct {
-		field string
-		set   func(guardedCharge)
-	}{
-		{"hold", func(c guardedCharge) { c.HoldOnRefusal(-1) }},
-		{"hold", func(c guardedCharge) { c.HoldOnRefusal(0); c.MayWait(1); c.HoldOnRefusal(1) }},
-		{"within", func(c guardedCharge) { c.MayWait(0); c.MayWait(1) }},
-	} {
-		c := f.guarded("a", 1, time.Minute)
-		bad.set(c)
-		_, err := c.Take(f.Now())
-		if e := new(tb.ConfigError); !errors.As(err, &e) || e.Field != bad.field {
-			s.Errorf("%v, want a *tb.ConfigError for %s", err, bad.field)
-		}
-		c.MayWait(0)
-		c.HoldOnRefusal(0)
-		f.isInert(c, err)
-	}
-	f.granted("a", 9, 0)
 }
 
 // Neither the time of a hold nor the tokens behind it depend on the limit.

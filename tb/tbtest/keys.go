@@ -136,6 +136,14 @@ func copiedKeysStayUnderRefuseNew(s *suite) {
 	})
 }
 
+// hasKeys fails the test unless the table has n keys.
+func (f *fixture) hasKeys(n int) {
+	f.Helper()
+	if l, ok := f.Limiter.(hasLen); ok && l.Len() != n {
+		f.Fatalf("%d keys, want %d", l.Len(), n)
+	}
+}
+
 // atMostKeys fails the test if the table has more than bound keys.
 func (f *fixture) atMostKeys(bound int) {
 	f.Helper()

@@ -22,7 +22,7 @@ var reservations = []test{
 	{"ReserveChecksItsCost", reserveChecksItsCost},
 	{"ReserveUnderRefuseNewReturnsTheWait", reserveUnderRefuseNewReturnsTheWait},
 	{"ChargeMayWait", chargeMayWait},
-	{"ChargeChecksItsWait", chargeChecksItsWait},
+	{"ChargeChecksItsArguments", chargeChecksItsArguments},
 	{"WaitingChargeInTakeAll", waitingChargeInTakeAll},
 }
 

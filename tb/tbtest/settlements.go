@@ -170,9 +170,7 @@ func settleOfACharge(s *suite) {
 	f.refused("a", 1, 11*time.Second, 0) // one capacity of debt
 	f.settledAs(13, 1)
 	c.MayWait(0)
-	if d, err := c.Take(f.Now()); err != nil || d.Allowed {
-		s.Errorf("Take = %+v, %v, want refused", d, err)
-	}
+	f.takes(c, refused(16*time.Second, 0))
 	f.settle(c, 1) // the last Take was refused
 	f.settledAs(13, 1)
 }
@@ -180,15 +178,13 @@ func settleOfACharge(s *suite) {
 // A bucket that was evicted gets nothing back. What is missing is charged to the new bucket.
 func settleAfterEviction(s *suite) {
 	f := s.new(perSecond(10, 1), tb.WithMaxKeys(1))
-	l := skipUnless[hasLen](f)
+	skipUnless[hasLen](f)
 	less, more := f.reserved("a", 3, 0), f.reserved("a", 3, 0)
 	f.granted("b", 1, 9)
 	f.settle(less, 0)
 	f.granted("b", 1, 8)
 	f.settle(more, 15)
-	if n := l.Len(); n != 1 {
-		f.Errorf("%d keys, want 1", n)
-	}
+	f.hasKeys(1)
 	f.refused("a", 1, 3*time.Second, 0)
 	f.settledAs(15, 0)
 }

@@ -46,27 +46,48 @@ func chargeMayWait(s *suite) {
 	}
 	c := f.waiting("a", 1, tb.Never)
 	c.MayWait(0)
-	if d, err := c.Take(f.Now()); err != nil || d.Allowed || d.RetryAfter != 9*time.Second {
-		s.Errorf("after MayWait(0): Take = %+v, %v, want refused for 9s", d, err)
-	}
+	f.takes(c, refused(9*time.Second, 0))
 }
 
-// A charge with a negative wait is inert. What it has taken before can be given back, until it is
-// taken again.
-func chargeChecksItsWait(s *suite) {
-	for _, within := range []time.Duration{-1, -time.Hour, math.MinInt64} {
+// A charge that gets an invalid argument is inert. What it has taken before can be given back,
+// until it is taken again. A charge may not wait and leave tokens or hold: it would give out its
+// tokens before a slot.
+func chargeChecksItsArguments(s *suite) {
+	type bad struct {
+		field string // of the *tb.ConfigError, or "" for tb.ErrInvalidCost
+		set   func(guardedCharge)
+	}
+	all := []bad{
+		{"within", func(c guardedCharge) { c.MayWait(-1) }},
+		{"within", func(c guardedCharge) { c.MayWait(math.MinInt64) }},
+		{"within", func(c guardedCharge) { c.Keep(1e-6); c.MayWait(1) }},
+		{"within", func(c guardedCharge) { c.HoldOnRefusal(time.Minute); c.MayWait(1) }},
+		{"keep", func(c guardedCharge) { c.MayWait(1); c.Keep(1e-6) }},
+		{"hold", func(c guardedCharge) { c.MayWait(1); c.HoldOnRefusal(time.Minute) }},
+		{"hold", func(c guardedCharge) { c.HoldOnRefusal(-1) }},
+	}
+	for _, tokens := range []float64{-1, -1e-300, math.NaN(), math.Inf(1), math.Inf(-1)} {
+		all = append(all, bad{"", func(c guardedCharge) { c.Keep(tokens) }})
+	}
+	for i, bad := range all {
 		for _, left := range []int{4, 2} {
 			f := s.new(perSecond(10, 1))
 			f.granted("a", 6, 4)
-			c := f.waiting("a", 2, time.Second)
-			f.take(c)
-			c.MayWait(within)
+			c := chargeAs[guardedCharge](f, "a", 2)
+			valid := func() { c.MayWait(0); c.Keep(0); c.HoldOnRefusal(0) }
+			c.MayWait(1)
+			valid()
+			f.takes(c, granted(2))
+			bad.set(c)
 			if left == 4 {
 				c.Cancel()
 			}
+			valid() // and inert all the same
 			_, err := c.Take(f.Now())
-			if bad := new(tb.ConfigError); !errors.As(err, &bad) || bad.Field != "within" {
-				s.Errorf("after MayWait(%v): %v, want a *tb.ConfigError for within", within, err)
+			var e *tb.ConfigError
+			if bad.field == "" && !errors.Is(err, tb.ErrInvalidCost) ||
+				bad.field != "" && (!errors.As(err, &e) || e.Field != bad.field) {
+				s.Errorf("argument %d: %v, want an error for %q", i, err, bad.field)
 			}
 			f.isInert(c, err)
 			f.granted("a", left, 0)
