@@ -22,9 +22,11 @@ type limiter interface {
 	Peek(ctx context.Context, key string) (tb.Decision, error)
 	Level(ctx context.Context, key string) (tb.Level, error)
 	Charge(key string, cost float64) (charge, error)
+	ChargeIn(tier int, key string, cost float64) (charge, error)
 	Reserve(ctx context.Context, key string, cost float64) (tb.Reservation, error)
 	Wait(ctx context.Context, key string, cost float64) error
 	SetLimit(limit tb.Limit) error
+	SetTier(tier int, limit tb.Limit) error
 	Limit() tb.Limit
 	Hold(ctx context.Context, key string, until time.Time) error
 	Reset(key string)
@@ -43,6 +45,7 @@ type charge interface {
 	Delay() time.Duration
 	Level(t time.Time) (tb.Level, error)
 	Settle(actual float64) error
+	Enter(t time.Time)
 }
 
 // casLimiter and mutexLimiter are the implementations as limiters.
@@ -53,10 +56,20 @@ func (l casLimiter) Charge(key string, cost float64) (charge, error) {
 	return &c, err
 }
 
+func (l casLimiter) ChargeIn(tier int, key string, cost float64) (charge, error) {
+	c, err := l.TokenBucket.ChargeIn(tier, key, cost)
+	return &c, err
+}
+
 type mutexLimiter struct{ *mutex.TokenBucket }
 
 func (l mutexLimiter) Charge(key string, cost float64) (charge, error) {
 	c, err := l.TokenBucket.Charge(key, cost)
+	return &c, err
+}
+
+func (l mutexLimiter) ChargeIn(tier int, key string, cost float64) (charge, error) {
+	c, err := l.TokenBucket.ChargeIn(tier, key, cost)
 	return &c, err
 }
 

@@ -8,8 +8,6 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/proof/ideal"
 	"github.com/seed-181794aa/ratelimit/tb"
-	"github.com/seed-181794aa/ratelimit/tb/cas"
-	"github.com/seed-181794aa/ratelimit/tb/mutex"
 )
 
 // attempt is a grant of a program on one bucket.
@@ -136,16 +134,8 @@ func (u *undoer) charge(n int, wait bool) (tb.Decision, time.Duration, tb.Held) 
 func undoAll(t *testing.T, in input) {
 	limit := in.limit()
 	var u undoer
-	clock := tb.WithClock(func() time.Time { return u.now })
-	c, err := cas.New[string](limit, clock)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := mutex.New[string](limit, clock)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, l := range []limiter{casLimiter{c}, mutexLimiter{m}} {
+	for kind := range 2 {
+		l := newLimiter(t, kind, limit, tb.WithClock(func() time.Time { return u.now }))
 		u = undoer{t: t, limit: limit, limiter: l, now: time.Unix(0, 0)}
 		u.level() // starts the clock
 		u.run(in)
