@@ -53,7 +53,7 @@ func (c *clock) at(t int64) reading {
 	return reading{tokens, units}
 }
 
-// most is the greatest deficit that is kept, in units. No capacity has room for it.
+// most is more than any deficit, in units: 4 · 10¹² requests at one time would lack it.
 const most = 1 << 62
 
 // since returns the units that were supplied from an earlier reading to r, or most if that is

@@ -156,6 +156,5 @@ func (c *curve) add(tokens uint64) (higher bool) {
 
 // raise raises the need to the deficit, when the clock shows some units beyond whole tokens.
 func (c *curve) raise(units uint64) {
-	c.deficit = min(c.deficit, most)
 	c.need = max(c.need, uint32(needOf(c.deficit, units)))
 }
