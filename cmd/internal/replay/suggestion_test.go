@@ -119,7 +119,7 @@ func TestTooManyKeysForASuggestion(t *testing.T) {
 }
 
 // The refusals of clients and requests, of all and of each kind, are what a replay has.
-func TestTheCostsOfASuggestion(t *testing.T) {
+func TestTheRefusalsOfASuggestion(t *testing.T) {
 	o := suggestOptions(t, "2%", "")
 	rep := replay(t, o, sampled(6000))
 	l := rep.Limit
