@@ -2,6 +2,7 @@ package replay
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-181794aa/ratelimit/cmd/internal/suggest"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -176,5 +178,38 @@ func TestJSONHasListsNotNulls(t *testing.T) {
 				t.Errorf("%s, %v", text, err)
 			}
 		}
+	}
+}
+
+// A suggestion that does not keep the times of requests counts clients, and no requests.
+func TestASuggestionWithoutTimes(t *testing.T) {
+	o, in := suggestOptions(t, "1%", "0.1"), sampled(6000)
+	m, err := newSuggestionMode(&o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.collector = suggest.New([]tb.Limit{o.Rates[0].limit(1)}, false) // as beyond the bound of times
+	r := &replayer{mode: m, queue: newQueue(queueRequests), report: newReport(&o)}
+	if err := errors.Join(r.replayInputs(t.Context(), []Input{in})...); err != nil {
+		t.Fatal(err)
+	}
+	m.fill(r.report)
+	got, want := r.report, replay(t, o, in)
+	l, w := got.Limit, want.Limit
+	if !l.Uncounted || l.Burst != w.Burst || l.KeysRefused != w.KeysRefused || l.KeysRefused == 0 ||
+		l.Granted+l.Refused+got.Top[0].Refused+got.Kinds[0].RequestsRefused != 0 ||
+		got.Top[0].Requests == 0 || got.Suggestion.Trial != nil {
+		t.Errorf("%+v, %+v, %+v; with times %+v", l, got.Top[0], got.Suggestion, w)
+	}
+	text := words(rendered(t, got))
+	for _, part := range []string{
+		ofAll(l.KeysRefused, got.Keys, "client") + ". With twice the burst: ", " - - several paths",
+	} {
+		if !strings.Contains(text, part) {
+			t.Errorf("no %q in %s", part, text)
+		}
+	}
+	if c := got.burstTable(); len(c.Head) != 1 || len(c.Rows) < 10 {
+		t.Errorf("%+v without times", c)
 	}
 }
