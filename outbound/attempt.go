@@ -60,7 +60,7 @@ func (t *Transport) begin(r *http.Request) *attempt {
 	return a
 }
 
-// end ends the attempt. It is used again, unless a line or the body of a response may still have it.
+// end ends the attempt. It is used again, unless a line or the body of a response may have it.
 func (a *attempt) end() {
 	isKept := a.hasWaited
 	for i := range a.parts {

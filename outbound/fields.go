@@ -151,15 +151,22 @@ func (x *answer) limitOf(unit Unit) (limit tb.Limit, left float64) {
 
 // hasLeft reports whether plainly all limits of a header have something left.
 func hasLeft(h http.Header) bool {
+	isLeft := func(text string) bool { return text != "" && '1' <= text[0] && text[0] <= '9' }
 	for i := range families {
 		for _, line := range h[families[i].remaining] {
-			if line == "" || line[0] < '1' || line[0] > '9' || strings.Contains(line, ",") {
+			if !isLeft(line) || strings.Contains(line, ",") {
 				return false
 			}
 		}
 	}
-	isZero := func(line string) bool { return strings.Contains(line, "=0") }
-	return !slices.ContainsFunc(h["Ratelimit"], isZero)
+	for _, line := range h["Ratelimit"] {
+		for _, value := range strings.Split(line, "=")[1:] {
+			if !isLeft(value) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // readFamily reads three fields. If a field is repeated, or is a list, the value that slows down

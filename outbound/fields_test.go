@@ -83,7 +83,7 @@ Ratelimit-Policy: "default";q=1200;w=300`, "any 50 of 1200 in 5m0s, reset in 30s
 	{"Discord", "200", `
 X-RateLimit-Limit: 5
 X-RateLimit-Remaining: 0
-X-RateLimit-Reset: 1772000001.250
+X-RateLimit-Reset: 1772000002.010
 X-RateLimit-Reset-After: 1.25
 X-RateLimit-Bucket: abcd1234`, "any 0 of 5 in 1.25s, reset in 1.25s"},
 	{"Discord, for all routes", "429", `
@@ -165,6 +165,15 @@ RateLimit-Policy: "a;q=NaN
 X-RateLimit-Limit: Inf
 X-RateLimit-Remaining: 0x1p4
 X-RateLimit-Reset: 2026-13-45`, "refused; any 1 of ?"},
+	{"nothing left in a list", "200", `
+X-RateLimit-Limit: 20
+X-RateLimit-Remaining: 3, 0
+X-RateLimit-Reset: 9`, "any 0 of 20 in 9s, reset in 9s"},
+	{"less than nothing left", "200", `
+RateLimit: "a";r=5;t=9, "b";r=-1;t=7`, "any 5 of ?, reset in 9s; any 0 of ?, reset in 7s"},
+	{"an empty field", "200", `
+X-RateLimit-Remaining:
+X-RateLimit-Reset: 9`, "any ? of ? in 9s, reset in 9s"},
 	{"times in the past", "429", `
 Retry-After: -7
 X-RateLimit-Limit: -5
@@ -216,8 +225,12 @@ func TestForms(t *testing.T) {
 		var status int
 		fmt.Sscan(f.status, &status)
 		h := header(t, "Date: "+arrived.UTC().Format(http.TimeFormat)+f.header)
-		if got := read(status, h, true).String(); got != f.want {
+		full, quick := read(status, h, true), read(status, h, false)
+		if got := full.String(); got != f.want {
 			t.Errorf("%s:\n got %s\nwant %s", f.vendor, got, f.want)
+		}
+		if full.isRefusal != quick.isRefusal || full.pauses(time.Hour) != quick.pauses(time.Hour) {
+			t.Errorf("%s: without a rule that learns, %s", f.vendor, quick)
 		}
 	}
 }

@@ -33,7 +33,7 @@ type limiter interface {
 	Hold(ctx context.Context, key string, until time.Time) error
 }
 
-// inPlace is a limiter whose charges may be in a place of the caller, so that they allocate nothing.
+// inPlace is a limiter whose charges may be in a place of the caller, and allocate nothing then.
 type inPlace interface {
 	ChargeInPlace(c *cas.Charge[string], key string, cost float64) error
 }

@@ -70,6 +70,8 @@ func TestLearnedLimits(t *testing.T) {
 		"before it, an attempt whose answer does not come": {answers: []string{"429", "200 late"},
 			send: "first , hangs<25 gone!1 b<25 c<25 d<25", order: "first hangs b c d",
 			want: "0 0 1(context canceled) 10 10 10"},
+		"that does not come, and the turns end when none waits": {answers: []string{"429"},
+			latency: time.Second, send: "a , a a , a a a", want: "0 1 2 3 3 3"},
 		"that ends the turns": {answers: []string{"429", "200\nRateLimit-Policy: 10;w=10"},
 			latency: time.Second, send: "a , a a a a", want: "0 1 2 2 2"},
 	})
