@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seed-181794aa/ratelimit/internal/sleep"
 	"github.com/seed-181794aa/ratelimit/tb"
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
@@ -132,12 +131,18 @@ func (a *attempt) enter() (wait time.Duration, slowest *rule, err error) {
 // take takes the charges, or none. Their tokens may be used at a.slot.
 func (a *attempt) take() error {
 	ctx := a.r.Context()
-	within, err := sleep.AtMost(ctx)
+	a.charges, a.slowest, a.taken = a.charges[:0], nil, time.Now()
+	a.slot = a.taken
+	within, err := tb.Never, ctx.Err()
+	if deadline, ok := ctx.Deadline(); ok {
+		within = deadline.Sub(a.taken)
+	}
+	if err == nil && within < 0 { // the timer of the context is late
+		err = context.DeadlineExceeded
+	}
 	if err != nil {
 		return err
 	}
-	a.charges, a.slowest, a.taken = a.charges[:0], nil, time.Now()
-	a.slot = a.taken
 	for i := 0; i < len(a.parts) && err == nil; i++ {
 		p := &a.parts[i]
 		p.charged = p.cost

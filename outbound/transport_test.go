@@ -590,6 +590,18 @@ func TestContextThatEndsInTheStore(t *testing.T) {
 	}
 }
 
+// late is a context whose timer is late.
+type late struct{ context.Context }
+
+func (late) Deadline() (time.Time, bool) { return time.Now().Add(-1), true }
+
+func TestDeadlineThatHasPassed(t *testing.T) {
+	_, err := New(newStill()).RoundTrip(request(late{t.Context()}, "a"))
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+}
+
 func TestStoreThatFails(t *testing.T) {
 	for fails, failures := range map[string]uint64{"take": 2, "charge hold": 3} {
 		bubble(fails, func(t *testing.T) {
