@@ -197,8 +197,8 @@ func TestFlagsReachTheReplay(t *testing.T) {
 }
 
 func TestAlgorithmsReachTheReport(t *testing.T) {
-	rep := report(t, validLine, "--rate=1/m", "--burst=7", "--algorithm=fixed-window,sliding-log", "-")
-	if a := rep.Algorithms; len(a) != 2 || a[0].Algorithm != "fixed-window" || a[1].Refused != 0 {
+	rep := report(t, validLine, "--rate=1/m", "--burst=7", "--algorithm=gcra,sliding-log", "-")
+	if a := rep.Algorithms; len(a) != 2 || a[0].Algorithm != "gcra" || a[1].Refused != 0 {
 		t.Errorf("got %+v", rep)
 	}
 }

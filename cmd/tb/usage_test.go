@@ -33,7 +33,7 @@ func TestUsageErrors(t *testing.T) {
 		{"replay,--rate=5,--burst=1,--nonsense,-", "--nonsense"},
 		{"replay,--rate=5,--burst=1,--trusted-proxies=10.0.0.0/33,-", "10.0.0.0/8"},
 		{"replay,--rate=5,--burst=1,--algorithm=bucket,-", "fixed-window, sliding-log"},
-		{"replay,--rate=1/d,--burst=60000,--algorithm=sliding-log,-", "at most 146 years"},
+		{"replay,--rate=1/d,--burst=60000,--algorithm=gcra,-", "at most 146 years"},
 		{"replay,--suggest=1,-", "want a percentage"},
 		{"replay,--suggest=51%,-", "0% to 50%"},
 		{"replay,--suggest=1%,--burst=5,-", "--burst and --suggest can't be used together"},

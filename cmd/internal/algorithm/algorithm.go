@@ -3,7 +3,8 @@
 //
 // All algorithms have the limit of a token bucket. Its burst is the count of a window, and the
 // length of a window is the time in which the rate supplies the burst, rounded up to a nanosecond.
-// Fixed windows begin at the multiples of their length since 1970.
+// In GCRA that time is the tolerance. Fixed windows begin at the multiples of their length since
+// 1970.
 package algorithm
 
 import (
@@ -21,10 +22,11 @@ type Take func(now uint64) bool
 // New has, by name, what returns the algorithm for a new key with a burst and a window.
 var New = map[string]func(burst, window uint64) Take{
 	"fixed-window": fixedWindow, "sliding-log": slidingLog, "sliding-window": slidingWindow,
+	"gcra": gcra,
 }
 
 // Names has the name of each algorithm, in the order in which documents list them.
-var Names = []string{"fixed-window", "sliding-log", "sliding-window"}
+var Names = []string{"fixed-window", "sliding-log", "sliding-window", "gcra"}
 
 // Window returns the length of a window for a valid limit. It returns an error if the rate needs
 // more than 146 years to supply the burst: the sum of an instant and two windows is below 2⁶⁴ ns.
@@ -94,6 +96,24 @@ func slidingWindow(burst, size uint64) Take {
 			return false
 		}
 		present++
+		return true
+	}
+}
+
+// gcra is the generic cell rate algorithm (ITU-T I.371). Its only state is the theoretical arrival
+// time: a key that has sent evenly at the rate would send its next request then. A request may be
+// earlier than that time by the tolerance, less the time for the request itself, which is rounded
+// down to a nanosecond. It decides as a token bucket does, which is full at the theoretical arrival
+// time.
+func gcra(burst, tolerance uint64) Take {
+	var arrival uint64
+	each := tolerance / burst
+	return func(now uint64) bool {
+		next := max(arrival, now) + each
+		if next > now+tolerance {
+			return false
+		}
+		arrival = next
 		return true
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/tb"
-	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
 const second = uint64(time.Second)
@@ -94,12 +93,9 @@ func TestBoundsAreReached(t *testing.T) {
 		"fixed-window":   {250 * time.Millisecond: 20, 2 * time.Second: 20},
 		"sliding-log":    {250 * time.Millisecond: 10, 2 * time.Second: 10},
 		"sliding-window": {250 * time.Millisecond: 11, 2 * time.Second: 19},
-		"token-bucket":   {250 * time.Millisecond: 11, 2 * time.Second: 19},
+		"gcra":           {250 * time.Millisecond: 11, 2 * time.Second: 19},
 	} {
-		take := bucket(t)
-		if other := New[name]; other != nil {
-			take = other(10, 2*second)
-		}
+		take := New[name](10, 2*second) // 5 a second
 		var grants []uint64
 		for now := edge - step*20; now < edge+2*second-step*20; now += step {
 			if take(now) {
@@ -114,20 +110,6 @@ func TestBoundsAreReached(t *testing.T) {
 	}
 }
 
-// bucket returns a token bucket with 5 tokens a second and a burst of 10.
-func bucket(t *testing.T) Take {
-	var now time.Time
-	l, err := cas.NewBucket(tb.Limit{Capacity: 10, Tokens: 5, Per: time.Second},
-		tb.WithClock(func() time.Time { return now }))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return func(instant uint64) bool {
-		now = time.Unix(0, int64(instant))
-		return l.Allow().Allowed
-	}
-}
-
 // Step by step: the requests of 15 that are granted at an instant.
 func TestStepsByHand(t *testing.T) {
 	type step struct{ now, want uint64 }
@@ -139,6 +121,7 @@ func TestStepsByHand(t *testing.T) {
 		// beginning are not.
 		"sliding-window": {{10*second - 1, 10}, {10 * second, 0}, {10*second + second/2, 5},
 			{11*second - 2, 4}, {20 * second, 10}, {21*second + second/4, 2}},
+		"gcra": {{1, 10}, {second/10 + 1, 1}, {second / 5, 0}, {second/5 + 1, 1}, {9 * second, 10}},
 	} {
 		take := New[name](10, second)
 		for _, s := range steps {

@@ -27,7 +27,7 @@ func TestAlgorithmsByHand(t *testing.T) {
 	rep, got := compared(t, options(t, "0.5", 10), input("a.log", log))
 	text := words(rendered(t, rep))
 	for name, granted := range map[string]uint64{
-		"fixed-window": 21, "sliding-log": 11, "sliding-window": 16,
+		"fixed-window": 21, "sliding-log": 11, "sliding-window": 16, "gcra": 16,
 	} {
 		g, refused := got[name], rep.Requests-granted
 		row := words(grouped(refused) + " " + percent(share(refused, rep.Requests)) + " 1 " + name)
@@ -37,12 +37,14 @@ func TestAlgorithmsByHand(t *testing.T) {
 	}
 }
 
-// The replay without algorithms is the same.
+// GCRA grants what the token bucket grants, and the replay without algorithms is the same.
 func TestAlgorithmsOfASample(t *testing.T) {
 	o := options(t, "2", 20)
-	rep, _ := compared(t, o, sampled(20_000))
-	if want := *replay(t, o, sampled(20_000)).Limit; *rep.Limit != want || want.Refused == 0 {
-		t.Errorf("%+v, without algorithms %+v", *rep.Limit, want)
+	rep, got := compared(t, o, sampled(20_000))
+	bucket := *replay(t, o, sampled(20_000)).Limit
+	if bucket != *rep.Limit || got["gcra"].Refused != bucket.Refused ||
+		got["gcra"].KeysRefused != bucket.KeysRefused || bucket.Refused == 0 {
+		t.Errorf("%+v and %+v, without algorithms %+v", *rep.Limit, got["gcra"], bucket)
 	}
 }
 

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,9 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
 	"github.com/seed-181794aa/ratelimit/internal/hash"
 )
+
+// crawlers are words in the User-Agent of well-known crawlers.
+var crawlers = []string{"Googlebot", "bingbot", "Applebot", "YandexBot", "GPTBot", "ClaudeBot"}
 
 // The requests that are looked at for more than their key are the first ones of a log, and one in
 // everySample of the others.
@@ -20,13 +24,24 @@ const (
 // hurt. path is a group of paths that is in the lead by some requests (R. Boyer, J. Moore, "MJRTY",
 // 1981), and of is how many of the requests since then ask for it.
 type habit struct {
-	path               string
+	crawler, path      string
 	lead, of, requests int
 	agents             []uint64 // hashes of User-Agents, at most maxAgents
 }
 
 // From manyAgents different User-Agents on, a client may be several people behind one address.
 const manyAgents, maxAgents = 5, 20
+
+// newHabit returns the habit of a client with this User-Agent in its first request.
+func newHabit(agent []byte) *habit {
+	h := new(habit)
+	for _, name := range crawlers {
+		if bytes.Contains(agent, []byte(name)) {
+			h.crawler = name
+		}
+	}
+	return h
+}
 
 func (h *habit) add(rec *accesslog.Record) {
 	h.requests++
@@ -48,13 +63,16 @@ func (h *habit) add(rec *accesslog.Record) {
 
 func (h *habit) isMany() bool { return h != nil && len(h.agents) >= manyAgents }
 
-// String returns the paths that more than half of the requests ask for, and how many User-Agents
-// the client has, if they are many.
+// String returns the name of a crawler, which any client can send, the paths that more than half of
+// the requests ask for, and how many User-Agents the client has, if they are many.
 func (h *habit) String() string {
 	if h == nil {
 		return ""
 	}
 	var known []string
+	if h.crawler != "" {
+		known = append(known, h.crawler)
+	}
 	if 2*h.of > h.requests {
 		known = append(known, "mostly "+h.path)
 	}

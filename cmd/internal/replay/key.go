@@ -155,7 +155,7 @@ func (k *keyer) pack(rec *accesslog.Record, _ accesslog.Format) pending {
 			k.forwarded.add(rec.Forwarded)
 		}
 		if c.habit == nil {
-			c.habit = new(habit)
+			c.habit = newHabit(rec.Agent)
 		}
 		c.habit.add(rec)
 	}

@@ -37,7 +37,7 @@ func TestRequestsAreDecidedInTheOrderOfTheirTimes(t *testing.T) {
 		"limit": options(t, "0.04", 2), "suggestion": suggestOptions(t, "1%", ""), "policy": policy,
 	} {
 		if name == "limit" {
-			o.Algorithms = []string{"fixed-window", "sliding-window"}
+			o.Algorithms = []string{"fixed-window", "gcra"}
 		}
 		print := func(log string) string {
 			res := replay(t, o, input("a.log", log))

@@ -124,8 +124,8 @@ type TopKey struct {
 	Refused  uint64 `json:"refused"`
 	// Peak is the most requests in one second of the log, granted or not.
 	Peak uint32 `json:"peak_per_second"`
-	// Habit is what the log shows of the client: the paths that most of its requests ask for, and how
-	// many User-Agents it has, if they are many.
+	// Habit is what the log shows of the client: the name of a crawler in its User-Agent, and the
+	// paths that most of its requests ask for.
 	Habit string `json:"habit,omitempty"`
 }
 
