@@ -593,7 +593,7 @@ func TestContextThatEndsInTheStore(t *testing.T) {
 // late is a context whose timer is late.
 type late struct{ context.Context }
 
-func (late) Deadline() (time.Time, bool) { return time.Now().Add(-1), true }
+func (late) Deadline() (time.Time, bool) { return time.Now().Add(-time.Second), true }
 
 func TestDeadlineThatHasPassed(t *testing.T) {
 	_, err := New(newStill()).RoundTrip(request(late{t.Context()}, "a"))
