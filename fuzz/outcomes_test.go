@@ -2,6 +2,7 @@ package fuzz
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -121,13 +122,8 @@ func (o outcomes) check(t *testing.T, programs int) {
 	if programs < 1000 {
 		return
 	}
-	names := make([]string, 0, len(wanted))
-	for name := range wanted {
-		names = append(names, name)
-	}
-	slices.Sort(names)
 	var all strings.Builder
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		fmt.Fprintf(&all, "%s: %d\n", name, o[name])
 		if o[name] < wanted[name]*programs/100 {
 			t.Errorf("the programs reach %q %d times, too rarely", name, o[name])
