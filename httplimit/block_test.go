@@ -155,24 +155,36 @@ func TestBlockKeepsSettledCosts(t *testing.T) {
 }
 
 // A store that fails when a rule blocks leaves the refusal as it is, and is reported.
+// Each step of a block fails once: the settlement of the first request, whose cost stands, and the
+// refusal of the second one, which stays a refusal.
 func TestBlockInAStoreThatFails(t *testing.T) {
-	var errs []error
-	s := newSite(t, `{"name": "r", "limit_keys": ["header:k"], "block": "1h", "algorithm_config": {
-		"rps": 0.001, "burst": 1, "cost_source": "response:status", "status_costs": {"2xx": 1}}}`,
-		WithStore(referenceStore{t: t, before: func(step, key string) error {
-			if step == "charge" && key == "a,standing" {
+	const key, both = "a", "a,standing"
+	for _, c := range []struct {
+		step, on   string
+		after      int // how many such steps do not fail
+		retryAfter string
+	}{
+		{"charge", both, 0, "1000"}, {"take", both, 0, "1000"}, {"charge", both, 1, "1000"},
+		{"charge", key, 2, "1000"}, {"take", key, 2, "1000"}, {"take", both, 1, "4600"},
+	} {
+		failed := 0
+		s := newSite(t, `{"name": "r", "limit_keys": ["header:k"], "block": "1h", "algorithm_config": {
+			"rps": 0.001, "burst": 1, "cost_source": "response:status", "status_costs": {"2xx": 1}}}`,
+			steady(), WithHooks(Hooks{Error: func(*http.Request, Event) { failed++ }}),
+			WithStore(referenceStore{t: t, before: at(c.step, func(on string) error {
+				if on == c.on {
+					c.after--
+				}
+				if on != c.on || c.after != -1 {
+					return nil
+				}
 				return errDown
-			}
-			return nil
-		}}),
-		WithHooks(Hooks{Error: func(_ *http.Request, e Event) { errs = append(errs, e.Err) }}))
-	s.granted(1, "K: a")
-	// Of the settlement and the refusal.
-	if st := s.Stats()[0]; st.Errors != 2 || len(errs) != 2 || st.Refused != 1 {
-		t.Errorf("%v, %+v", errs, st)
-	}
-	if x := s.Explain(request("K: a"))[0]; x.RetryAfter > time.Hour {
-		t.Errorf("%+v", x)
+			})}))
+		s.get("K: a")
+		got := s.get("K: a").Header().Get("Retry-After")
+		if st := s.Stats()[0]; st.Errors != 1 || failed != 1 || st.Refused != 1 || got != c.retryAfter {
+			t.Errorf("%+v: Retry-After: %s, %+v", c, got, st)
+		}
 	}
 }
 

@@ -22,7 +22,7 @@ type referenceStore struct {
 	patient bool        // wants calls without a time limit
 	answers
 	// before is called before each step, and its error is the error of the step. It may be nil. The
-	// steps are limiters and take all, with the name of the rule or "", and charge, peek, take, level
+	// steps are limiters and take all, with the name of the rule or "", and charge, take, level
 	// and settle, with the key.
 	before func(step, on string) error
 }
