@@ -39,8 +39,8 @@ func Quantum(l tb.Limit) *big.Rat {
 	return most(big.NewRat(1, 1_000_000), big.NewRat(int64(l.Capacity), 1<<23))
 }
 
-// Supplied returns the tokens that have been supplied by t, which is not before the last Change. During
-// a hold the limit of its end counts.
+// Supplied returns the tokens that have been supplied by t, which is not before the last Change.
+// During a hold the limit of its end counts.
 func (b *Bucket) Supplied(t time.Time) *big.Rat {
 	ns := big.NewInt(t.Unix() - b.since.Unix()) // a Duration may be too short
 	ns.Mul(ns, big.NewInt(1e9)).Add(ns, big.NewInt(int64(t.Nanosecond()-b.since.Nanosecond())))
@@ -139,16 +139,16 @@ func (b *Bucket) Counts(t time.Time) *big.Rat {
 	return b.Supplied(t)
 }
 
-// endHold ends a hold that is over at t: after a change of the bucket, or of the limit, a late reading
-// meets no hold.
+// endHold ends a hold that is over at t: after a change of the bucket, or of the limit, a late
+// reading meets no hold.
 func (b *Bucket) endHold(t time.Time) {
 	if !b.Held(t) {
 		b.until = time.Time{}
 	}
 }
 
-// Change makes limit the limit from t on, or from the end of a hold. The bucket keeps its tokens and
-// its debt.
+// Change makes limit the limit from t on, or from the end of a hold. The bucket keeps its tokens
+// and its debt.
 func (b *Bucket) Change(limit tb.Limit, t time.Time) {
 	b.endHold(t)
 	held := b.Held(t)

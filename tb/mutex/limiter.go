@@ -248,9 +248,9 @@ func (l *Limiter[K]) putRefused(b *bucket[K], s *state) {
 	}
 }
 
-// find returns the bucket of a key, or nil, the limit of its tier, and what a call at now finds: the
-// state of the bucket under that limit, or a full bucket. The tier is asked-1, or if asked is 0, the
-// bucket's own or 0. The caller does not change the state, which may be the bucket's own.
+// find returns the bucket of a key, or nil, the limit of its tier, and what a call at now finds:
+// the state of the bucket under that limit, or a full bucket. The tier is asked-1, or if asked is
+// 0, the bucket's own or 0. The caller does not change the state, which may be the bucket's own.
 func (l *Limiter[K]) find(now uint64, key K, asked int) (*bucket[K], *limit, *state) {
 	b := l.buckets[key]
 	m := l.tiers[0]
