@@ -534,7 +534,8 @@ func holdUnderRefuseNew(s *suite) {
 	f := s.new(perSecond(10, 1), tb.WithMaxKeys(1), tb.WithOverflow(tb.RefuseNew))
 	l := skipUnless[hasHold](f)
 	f.granted("a", 2, 8)
-	if err := l.Hold(context.Background(), "b", f.Now().Add(time.Hour)); !errors.Is(err, tb.ErrTableFull) {
+	err := l.Hold(context.Background(), "b", f.Now().Add(time.Hour))
+	if !errors.Is(err, tb.ErrTableFull) {
 		f.Errorf("Hold of a new key: %v, want ErrTableFull", err)
 	}
 	if l, ok := f.Limiter.(hasStats); ok && (l.Stats().RefusedNew != 1 || l.Stats().Keys != 1) {

@@ -90,7 +90,8 @@ func (c *httpClient) close() { c.CloseIdleConnections() }
 const fleet = 20
 
 // newFleet returns a client that package outbound lets wait, below the limits of each client in all
-// versions. Its bucket pays what it takes while the clock of Redis, which is set back, stands still.
+// versions. Its bucket pays what it takes while the clock of Redis, which is set back, stands
+// still.
 func newFleet(address string, tls *tls.Config) *httpClient {
 	c := newHTTPClient(address, tls, false)
 	rule := outbound.Rule{
