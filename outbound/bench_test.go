@@ -1,3 +1,7 @@
+//go:build !race
+
+// The race detector makes sync.Pool drop what it is given.
+
 package outbound
 
 import (
@@ -7,27 +11,6 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/rate"
 )
-
-// still is a base that answers at once, with the same response.
-type still struct{ response *http.Response }
-
-func (s still) RoundTrip(*http.Request) (*http.Response, error) { return s.response, nil }
-
-// newStill returns a base that answers as GitHub does.
-func newStill() still {
-	return still{&http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Header: http.Header{
-		"Date":                  {"Wed, 25 Feb 2026 06:13:20 GMT"},
-		"Content-Type":          {"application/json; charset=utf-8"},
-		"Content-Length":        {"2"},
-		"Etag":                  {`W/"0"`},
-		"Vary":                  {"Accept, Authorization"},
-		"X-Ratelimit-Limit":     {"5000"},
-		"X-Ratelimit-Remaining": {"4987"},
-		"X-Ratelimit-Reset":     {"1772003600"},
-		"X-Ratelimit-Resource":  {"core"},
-		"X-Ratelimit-Used":      {"13"},
-	}}}
-}
 
 func BenchmarkRoundTrip(b *testing.B) {
 	base := newStill()
@@ -74,11 +57,10 @@ func (t *byHand) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.base.RoundTrip(r)
 }
 
-// The race detector drops some of what the pool keeps. Without the pool it would be 4.
 func TestRoundTripAllocates(t *testing.T) {
 	client := New(newStill(), PerHost(1<<20, 1e8))
 	r := request(t.Context(), "a")
-	if n := testing.AllocsPerRun(1000, func() { _, _ = client.RoundTrip(r) }); n > 2 {
+	if n := testing.AllocsPerRun(1000, func() { _, _ = client.RoundTrip(r) }); n > 0 {
 		t.Errorf("%v allocations", n)
 	}
 }

@@ -711,3 +711,24 @@ func (*closing) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("no connection")
 }
 func (c *closing) CloseIdleConnections() { c.closed = true }
+
+// still is a base that answers at once, with the same response.
+type still struct{ response *http.Response }
+
+func (s still) RoundTrip(*http.Request) (*http.Response, error) { return s.response, nil }
+
+// newStill returns a base that answers as GitHub does.
+func newStill() still {
+	return still{&http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Header: http.Header{
+		"Date":                  {"Wed, 25 Feb 2026 06:13:20 GMT"},
+		"Content-Type":          {"application/json; charset=utf-8"},
+		"Content-Length":        {"2"},
+		"Etag":                  {`W/"0"`},
+		"Vary":                  {"Accept, Authorization"},
+		"X-Ratelimit-Limit":     {"5000"},
+		"X-Ratelimit-Remaining": {"4987"},
+		"X-Ratelimit-Reset":     {"1772003600"},
+		"X-Ratelimit-Resource":  {"core"},
+		"X-Ratelimit-Used":      {"13"},
+	}}}
+}
