@@ -51,7 +51,7 @@ var onTheMove = []scenario{
 	{
 		name: "idle keys make a map smaller", maxKeys: 4, deep: true,
 		before: []call{{take, "a", 0, 2}, {take, "b", 0, 4}, {take, "c", 99, 9}},
-		first:  []call{{take, "d", 100, 4}},
+		first:  []call{{take, "d", 100, 4}, {take, "b", 200, 4}},
 		second: []call{{take, "c", 100, 1}, {take, "c", 101, 4}, {peek, "c", 101, 0}},
 	},
 	{
