@@ -14,56 +14,51 @@ func TestDecisionsContinueTheLedger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRepository(t, "clone", "-q", tree).with("PROGRAMS=999", "GOFLAGS=-trimpath")
-	const ledger = "fuzz/decisions.tsv"
-	header, _, _ := strings.Cut(r.run("cat", ledger), "\n")
-	r.write(ledger, header+"\n")
-
-	begin := map[string]int{} // by test
-	runs := func(want string) (decisions int) {
-		t.Helper()
-		before := r.run("cat", ledger)
-		out, err := r.try("scripts/decisions", "1s")
-		if (err == nil) != (want == "ok") {
-			t.Fatalf("error %v, want the result %s\n%s", err, want, out)
-		}
-		lines := strings.Split(r.run("cat", ledger)[len(before)+1:], "\n")
-		for _, line := range lines {
-			f := strings.Split(line, "\t")
-			first, _ := strconv.Atoi(f[4])
-			last, _ := strconv.Atoi(f[5])
-			n, _ := strconv.Atoi(f[7])
-			if first != begin[f[3]] || f[6] != strconv.Itoa(last-first+1) || f[9] != want {
-				t.Errorf("%q, want the first seed %d, and the result %s", f, begin[f[3]], want)
-			}
-			begin[f[3]], decisions = last+1, decisions+n
-		}
-		if want == "ok" && (len(lines) != 4 || decisions == 0) {
-			t.Errorf("%q, want decisions of four tests", lines)
-		}
-		return decisions
+	r := newRepository(t, "clone -q '"+tree+"'")
+	run := func(time string) (string, error) {
+		return r.try("PROGRAMS=999 GOFLAGS=-trimpath scripts/decisions " + time)
 	}
-	sums := func(want int) {
+	results := func(want ...string) {
 		t.Helper()
-		out := r.run("scripts/decisions", "0s")
-		last := out[strings.LastIndex(out, "\n")+1:]
-		if !strings.HasPrefix(last, strconv.Itoa(want)+" decisions of the present code") {
-			t.Errorf("%q, want %d decisions", last, want)
+		if _, err := run("1s"); (err == nil) != (want[len(want)-1] == "ok") {
+			t.Errorf("error %v, want the results %s", err, want)
+		}
+		if got := r.run("tail -n +2 fuzz/decisions.tsv | cut -f 10"); got != strings.Join(want, "\n") {
+			t.Errorf("results %q, want %q", got, want)
 		}
 	}
-	sum := runs("ok")
-	r.write("fuzz/fail_test.go", "package fuzz\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\n"+
-		"func TestMain(m *testing.M) { os.Exit(m.Run() + 1) }\n")
-	if out, err := r.try("scripts/decisions", "1s"); !strings.Contains(out, "commit them first") {
+	const ok, failed = "ok ok ok ok", "failed failed failed failed"
+	r.run("sed -i '2,$d' fuzz/decisions.tsv")
+	results(strings.Fields(ok)...)
+	r.run("printf 'package fuzz\nimport (\"os\"; \"testing\")\n" +
+		"func TestMain(m *testing.M) { os.Exit(m.Run() + 1) }' >fuzz/fail_test.go")
+	if out, err := run("1s"); !strings.Contains(out, "commit them first") {
 		t.Errorf("error %v with a change of code that is not committed:\n%s", err, out)
 	}
-	r.commit()
-	runs("failed")
-	r.run("git", "rm", "-q", "fuzz/fail_test.go")
-	r.commit()
-	sum += runs("ok")
-	r.write("tb/cas/doc.go", "// A comment.\n\n"+r.run("cat", "tb/cas/doc.go")+"\n").commit()
-	sums(sum)
-	r.write("tb/cas/doc.go", r.run("cat", "tb/cas/doc.go")+"\n\nvar more int\n").commit()
-	sums(0)
+	r.commit("")
+	results(strings.Fields(ok + " " + failed)...)
+	r.commit("git rm -q fuzz/fail_test.go")
+	results(strings.Fields(ok + " " + failed + " " + ok)...)
+
+	begin, sum := map[string]int{}, 0 // the next seed of each test, and all decisions
+	for line := range strings.Lines(r.run("tail -n +2 fuzz/decisions.tsv")) {
+		f := strings.Split(line, "\t")
+		first, _ := strconv.Atoi(f[4])
+		last, _ := strconv.Atoi(f[5])
+		n, _ := strconv.Atoi(f[7])
+		if first != begin[f[3]] || f[6] != strconv.Itoa(last-first+1) || (n > 0) != (last >= first) {
+			t.Errorf("%q, want the first seed %d", f, begin[f[3]])
+		}
+		begin[f[3]], sum = last+1, sum+n
+	}
+	for _, change := range []struct {
+		line string
+		sum  int
+	}{{"// A comment.", sum}, {"var more int", 0}} {
+		r.commit("echo '" + change.line + "' >>tb/cas/doc.go")
+		want := "\n" + strconv.Itoa(change.sum) + " decisions of the present code"
+		if out, err := run("0s"); err != nil || !strings.Contains("\n"+out, want) {
+			t.Errorf("after %s: %v, want%s\n%s", change.line, err, want, out)
+		}
+	}
 }
