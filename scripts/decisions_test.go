@@ -1,7 +1,6 @@
 package scripts
 
 import (
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -10,11 +9,7 @@ import (
 // A run begins behind the programs of the runs before it, but a range that fails is run again. A
 // line counts for as long as the code that tb/cas and tb/mutex link is the same.
 func TestDecisionsContinueTheLedger(t *testing.T) {
-	tree, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := newRepository(t, "clone -q '"+tree+"'")
+	r := newRepository(t, `git clone -q "$tree" .`)
 	run := func(time string) (string, error) {
 		return r.try("PROGRAMS=999 GOFLAGS=-trimpath scripts/decisions " + time)
 	}

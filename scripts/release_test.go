@@ -16,8 +16,7 @@ func TestReleasedModulesAreUsable(t *testing.T) {
 	if !*whole {
 		t.Skip("builds the program and others with other flags: run with -release")
 	}
-	tree := repository{t, ".."}.run("git rev-parse --show-toplevel")
-	r := newRepository(t, "clone -q --no-tags '"+tree+"'")
+	r := newRepository(t, `git clone -q --no-tags "$tree" .`)
 	files := r.run(`git remote remove origin
 		scripts/release v0.1.0
 		cd dist/v0.1.0
@@ -35,9 +34,8 @@ func TestReleasedModulesAreUsable(t *testing.T) {
 	if status != "" {
 		t.Errorf("the release leaves changes:\n%s", status)
 	}
-	user := repository{t, t.TempDir()}
-	user.run(`user=$PWD
-		cd '` + r.dir + `'
+	repository{t, t.TempDir(), r.dir}.run(`user=$PWD
+		cd "$tree"
 		# The commit behind the release has a version of its own.
 		go build -buildvcs=true -trimpath -o $user ./cmd/tb
 		$user/tb --version | grep '^tb v0.1.1-0.'
@@ -47,9 +45,15 @@ func TestReleasedModulesAreUsable(t *testing.T) {
 		ordinary=file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)
 		modules=$(git tag --points-at HEAD^ | sed "s,^,$root/,; s,/v0,@v0,")
 		export GOFLAGS='-modcacherw -trimpath' GIT_CONFIG_COUNT=1
-		export GIT_CONFIG_KEY_0=url.file://$PWD.insteadOf GIT_CONFIG_VALUE_0=https://$root
+		export GIT_CONFIG_KEY_0=url.file://$tree.insteadOf GIT_CONFIG_VALUE_0=https://$root
 		cd $user
-		GOMODCACHE=$user/published GOPRIVATE=$root go mod download $modules
+		export GOMODCACHE=$user/published GOPROXY=$ordinary
+		GOPRIVATE=$root go mod download $modules
+
+		# The programs of the tag have the same bytes if they are built in another directory.
+		git clone -q --branch v0.1.0 "$tree" tag
+		GOPRIVATE=$root GOWORK=off GOOS=linux GOARCH=arm64 tag/scripts/build again
+		diff -r again "$tree/dist/v0.1.0/linux-arm64"
 
 		export GOPROXY=file://$user/published/cache/download,$ordinary GOSUMDB=off
 		export GOMODCACHE=$user/modules GOBIN=$user/bin

@@ -8,17 +8,18 @@ import (
 	"testing"
 )
 
-// repository is a directory in which a test runs commands of bash.
+// repository is a directory in which a test runs commands of bash. Their variable tree names the
+// directory of this repository.
 type repository struct {
-	t   *testing.T
-	dir string
+	t         *testing.T
+	dir, tree string
 }
 
 // try runs commands until one fails, and returns what they print, and the error of the last one.
 func (r repository) try(commands string) (string, error) {
 	cmd := exec.CommandContext(r.t.Context(), "bash", "-euo", "pipefail", "-c", commands)
 	cmd.Dir = r.dir
-	cmd.Env = append(os.Environ(), "GOWORK=")
+	cmd.Env = append(os.Environ(), "GOWORK=", "tree="+r.tree)
 	out, err := cmd.CombinedOutput()
 	return strings.TrimSpace(string(out)), err
 }
@@ -39,8 +40,8 @@ func (r repository) commit(commands string) {
 	r.run(commands + "\ngit add --all && git commit -q -m change")
 }
 
-// newRepository returns the repository that a git command makes in an empty directory.
-func newRepository(t *testing.T, git string) repository {
+// newRepository returns the repository that git commands make in an empty directory.
+func newRepository(t *testing.T, commands string) repository {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("runs the go command many times")
@@ -50,22 +51,21 @@ func newRepository(t *testing.T, git string) repository {
 			t.Skip(program, " is not installed")
 		}
 	}
-	r := repository{t, t.TempDir()}
-	r.run("git " + git + " . && git config user.name a && git config user.email a@example.com")
+	tree, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := repository{t, t.TempDir(), tree}
+	r.run(commands + "\ngit config user.name a; git config user.email a@example.com")
 	return r
 }
 
 // small returns a repository with the files of testdata/small.txt, and the scripts of a release.
 func small(t *testing.T) repository {
 	t.Helper()
-	here, err := filepath.Abs(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := newRepository(t, "init -q -b main")
-	r.commit("here='" + here + `'
-		awk '/^-- / {file = $2; system("mkdir -p $(dirname " file ")"); next}
-			file {print >file}' "$here/testdata/small.txt"
-		mkdir scripts && cp "$here"/{release,modules} scripts`)
+	r := newRepository(t, "git init -q -b main")
+	r.commit(`awk '/^-- / {file = $2; system("mkdir -p $(dirname " file ")"); next}
+			file {print >file}' "$tree/scripts/testdata/small.txt"
+		mkdir scripts && cp "$tree"/scripts/{release,modules} scripts`)
 	return r
 }
