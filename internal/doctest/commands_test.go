@@ -47,9 +47,7 @@ func TestCommandsNameWhatExists(t *testing.T) {
 			}
 		}
 	}
-	if checked < 20 {
-		t.Errorf("%d names, want at least 20", checked)
-	}
+	atLeast(t, 20, checked, "names")
 }
 
 // TestTasksAreScripts requires that each task of mise.toml has the name of the script that it runs.

@@ -17,8 +17,10 @@ var judges = map[string]func(*testing.T, fence){
 	"caddyfile": readBy("docs/caddy.md"), // TestAllExamplesRun of caddy, which is outside of go.work
 	"go":        judgeGo,
 	"json":      judgeJSON,
-	"yaml":      judgeYAML,
-	"sh":        judgeShell,
+	"yaml": func(t *testing.T, f fence) { // limits of tb-rls
+		f.run(t, f.dir, "tb-rls", "--check", "--config", f.write(t, "limits.yaml", f.text))
+	},
+	"sh": judgeShell,
 }
 
 // TestFencedBlocks gives each fenced block of each document to the tool that its readers use.
@@ -49,9 +51,7 @@ func TestFencedBlocks(t *testing.T) {
 		}
 	}
 	for language, least := range map[string]int{"go": 20, "json": 12, "yaml": 1, "sh": 1} {
-		if counts[language] < least {
-			t.Errorf("%d blocks of %s, want at least %d", counts[language], language, least)
-		}
+		atLeast(t, least, counts[language], "blocks of "+language)
 	}
 }
 
@@ -83,11 +83,6 @@ func judgeJSON(t *testing.T, f fence) {
 	} else {
 		f.run(t, f.dir, "tb", "policy", "check", "policy.json")
 	}
-}
-
-// judgeYAML checks limits of tb-rls.
-func judgeYAML(t *testing.T, f fence) {
-	f.run(t, f.dir, "tb-rls", "--check", "--config", f.write(t, "limits.yaml", f.text))
 }
 
 // readBy is the judge of blocks that a test of another module reads, in this document only.
@@ -124,9 +119,7 @@ func TestTablesStandInCode(t *testing.T) {
 			}
 		}
 	}
-	if cells < 20 {
-		t.Errorf("%d cells with code, want at least 20", cells)
-	}
+	atLeast(t, 20, cells, "cells with code")
 }
 
 // fence is a fenced block, which begins at a line of its document.

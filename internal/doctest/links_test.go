@@ -41,9 +41,7 @@ func TestLinksResolve(t *testing.T) {
 			}
 		}
 	}
-	if links < 50 {
-		t.Errorf("%d links, want at least 50", links)
-	}
+	atLeast(t, 50, links, "links")
 }
 
 // TestSectionsOfTheDesignExist requires that each section of DESIGN.md that a comment names

@@ -44,6 +44,14 @@ func read(t *testing.T, name string) string {
 	return string(b)
 }
 
+// atLeast requires that a test has found some of what it looks for.
+func atLeast(t *testing.T, least, n int, what string) {
+	t.Helper()
+	if n < least {
+		t.Errorf("%d %s, want at least %d", n, what, least)
+	}
+}
+
 // words returns s with one space between words, so that indentation does not count.
 func words(s string) string { return strings.Join(strings.Fields(s), " ") }
 
