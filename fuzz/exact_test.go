@@ -30,8 +30,9 @@ type judge struct {
 // judged is a charge that was granted, and what it was settled with.
 type judged struct {
 	charge
-	key string
-	grant
+	key     string
+	slot    *big.Rat // the supply at which the tokens may be used
+	cost    *big.Rat
 	taken   *big.Rat // the supply at the grant
 	settled *big.Rat // the supply at the settlement, or nil
 	actual  *big.Rat
@@ -50,17 +51,13 @@ func (j *judge) run() string {
 		}
 	}
 	for key, b := range j.buckets {
-		var grants []grant
+		var charges []*judged
 		for _, h := range j.charges {
 			if h.key == key {
-				grants = append(grants, h.grant)
+				charges = append(charges, h)
 			}
 		}
-		why := checkBound(b, grants, new(big.Rat))
-		if j.settles() {
-			why = j.checkSettled(key)
-		}
-		if why != "" {
+		if why := checkBound(b, charges, new(big.Rat)); why != "" {
 			return "C1: key " + key + ": " + why
 		}
 	}
@@ -208,9 +205,40 @@ func (j *judge) reserve(b *ideal.Bucket, c call, charge charge, cost *big.Rat) s
 func (j *judge) hold(b *ideal.Bucket, c call, charge charge, cost *big.Rat) {
 	b.Take(*j.now, cost)
 	j.charges = append(j.charges, &judged{
-		charge: charge, key: c.key, grant: grant{b.Slot(), cost}, taken: b.Counts(*j.now),
+		charge: charge, key: c.key, slot: b.Slot(), cost: cost, taken: b.Counts(*j.now),
 		actual: cost, unpaid: new(big.Rat),
 	})
+}
+
+// settle settles a charge with an actual cost. It returns the reason if the tokens that could not
+// be charged are not the tokens of the ideal bucket.
+func (j *judge) settle(c call) string {
+	if len(j.charges) == 0 {
+		return ""
+	}
+	h := j.charges[len(j.charges)-1-c.held%len(j.charges)]
+	if h.settled != nil {
+		return ""
+	}
+	n := int64(max(0, c.n)) * int64(1+c.held)
+	before := j.limiter.Stats().Unpaid
+	if err := h.Settle(float64(n) / 10); err != nil {
+		return err.Error()
+	}
+	b, unpaid := j.buckets[h.key], new(big.Rat)
+	h.actual, h.settled = big.NewRat(n, 10), b.Counts(*j.now)
+	h.unpaid.SetFloat64(j.limiter.Stats().Unpaid - before)
+	if more := new(big.Rat).Sub(h.actual, h.cost); more.Sign() > 0 {
+		unpaid = b.Settle(*j.now, more)
+		h.owed = b.Slot()
+	} else {
+		b.Give(*j.now, more.Neg(more))
+	}
+	if off := new(big.Rat).Sub(unpaid, h.unpaid); off.Abs(off).Cmp(b.Error()) > 0 {
+		return fmt.Sprintf("%s of %v instead of %v are not charged, want %s",
+			h.unpaid.FloatString(9), h.actual, h.cost, unpaid.FloatString(9))
+	}
+	return ""
 }
 
 // checkWait checks C3: the call is granted after wait and not earlier, and at that time the ideal

@@ -20,12 +20,14 @@ type attempt struct {
 
 // withoutUndone returns the ideal bucket from which undone attempts took nothing. They have changed
 // its time, unless they were in debt.
-func withoutUndone(limit tb.Limit, attempts []attempt) (b *ideal.Bucket, grants []grant) {
+func withoutUndone(limit tb.Limit, attempts []attempt) (b *ideal.Bucket, grants []*judged) {
 	b = ideal.New(limit)
 	for _, a := range attempts {
 		if a.cost.Sign() > 0 || a.at.Equal(a.read) {
 			b.Take(a.at, a.cost)
-			grants = append(grants, grant{b.Slot(), a.cost})
+			grants = append(grants, &judged{
+				slot: b.Slot(), cost: a.cost, taken: b.Slot(), actual: a.cost, unpaid: new(big.Rat),
+			})
 		}
 	}
 	return b, grants
