@@ -169,9 +169,7 @@ func TestCallerThatLeavesBeforeTheCommandTakesNothing(t *testing.T) {
 	if n := c.l.Stats().Commands - commands; n != 1 {
 		t.Errorf("%d commands for the callers that stay, want 1", n)
 	}
-	if v, err := c.l.Level(t.Context(), "a"); err != nil || int(v.Tokens) != 5 {
-		t.Errorf("%+v, %v, want 5 tokens", v, err)
-	}
+	wantTokens(t, c.l, "a", 5)
 }
 
 // A caller whose context is cancelled while its command is under way pays: the command is sent.

@@ -74,7 +74,7 @@ func TestFaultsKeepTheBoundOfThePolicy(t *testing.T) {
 		t.Skip("takes seconds")
 	}
 	most := map[Policy]int64{Refuse: 0, Fail: 0, LocalShare(2): 5, Allow: 1 << 40}
-	policies := []Policy{Refuse, Allow, LocalShare(2), Fail}
+	policies := []Policy{Refuse, LocalShare(2), Allow, Fail}
 	for i, f := range faults() {
 		for j, policy := range policies {
 			if !*everything && i%len(policies) != j {
@@ -84,11 +84,8 @@ func TestFaultsKeepTheBoundOfThePolicy(t *testing.T) {
 				t.Parallel() // most of its time it waits
 				server := redistest.Start(t)
 				s := &site{t, server, startProxy(t, server.Addr), dial(t, server)}
-				l, err := New(dialed(t, s.way.addr), slow, WithMaxDenial(0), WithPolicy(policy))
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer l.Close()
+				l := newLimiter(t, dialed(t, s.way.addr), slow, byDefault, WithMaxDenial(0),
+					WithPolicy(policy))
 				all := []results{run(t, l, 1, calls(loadKeys))}
 				f.begin(s)
 				during := run(t, l, 16, lasting(200*time.Millisecond))

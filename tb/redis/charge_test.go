@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -57,11 +58,9 @@ func TestTakeAllOnOneServerIsOneCommand(t *testing.T) {
 	if w := decisions[1].RetryAfter; w <= 0 || w > slowTenant.Per/7+1 {
 		t.Errorf("the tenant waits %v, want at most a seventh of its period", w)
 	}
-	if d, err := user.Peek(t.Context(), "a"); err != nil || d != granted(3) {
-		t.Errorf("the user after a refusal of its tenant: %+v, %v", d, err)
-	}
+	wantTokens(t, user, "a", 4) // after a refusal of its tenant
 	if n := user.Stats().Commands; n != 4+1 {
-		t.Errorf("%d commands for 4 calls and a Peek", n)
+		t.Errorf("%d commands for 4 calls and a Level", n)
 	}
 	if n := tenant.Stats().Commands; n != 0 {
 		t.Errorf("%d commands of the other limiter, want 0", n)
@@ -163,11 +162,8 @@ func TestTakeAllOfOneKeyTwice(t *testing.T) {
 			t.Errorf("call %d: %t, %+v", i, ok, decisions)
 		}
 	}
-	for key, want := range map[string]tb.Decision{"a": granted(1), "b": granted(8)} {
-		if d, err := l.Peek(t.Context(), key); err != nil || d != want {
-			t.Errorf("%s: %+v, %v, want %+v", key, d, err, want)
-		}
-	}
+	wantTokens(t, l, "a", 2)
+	wantTokens(t, l, "b", 9)
 }
 
 func TestChargeReportsItsLevelByItself(t *testing.T) {
@@ -269,9 +265,7 @@ func TestInertCharges(t *testing.T) {
 		t.Errorf("%d commands for charges that are inert", n-commands)
 	}
 	for _, key := range []string{"a", "b"} {
-		if v, err := l.Level(t.Context(), key); err != nil || v.Tokens != 10 {
-			t.Errorf("%s: %+v, %v, want 10 tokens", key, v, err)
-		}
+		wantTokens(t, l, key, 10)
 	}
 	if v := memory.Level(); v.Tokens != 10 {
 		t.Errorf("in memory: %+v, want 10 tokens", v)
@@ -307,12 +301,6 @@ func TestCommandsOfReservations(t *testing.T) {
 		f()
 		return l.Stats().Commands - before
 	}
-	level := func(want float64) {
-		t.Helper()
-		if v, err := l.Level(t.Context(), "a"); err != nil || v.Tokens < want || v.Tokens > want+0.01 {
-			t.Errorf("%+v, %v, want %v tokens", v, err, want)
-		}
-	}
 	var r tb.Reservation
 	for i, f := range []func(){
 		func() { r, _ = l.Reserve(t.Context(), "a", 6) },
@@ -333,13 +321,11 @@ func TestCommandsOfReservations(t *testing.T) {
 	if n := commands(func() { r.Cancel(); _ = r.Settle(1) }); n != 0 {
 		t.Errorf("%d commands of a reservation that has ended", n)
 	}
-	level(-10)
+	wantTokens(t, l, "a", -10)
 	if s := l.Stats(); s.UnpaidTokens < 1.9 || s.UnpaidTokens > 2 || s.Cancellations != 1 {
 		t.Errorf("Stats: %+v", s)
 	}
-	if v, err := l.Level(t.Context(), "b"); err != nil || v.Tokens < 0 || v.Tokens > 0.01 {
-		t.Errorf("after the cancellation: %+v, %v", v, err)
-	}
+	wantTokens(t, l, "b", 0)
 	// An actual cost has no bound. The debt is a capacity at most.
 	if r, _ = l.Reserve(t.Context(), "d", 4); !r.Allowed {
 		t.Fatal(r)
@@ -347,9 +333,7 @@ func TestCommandsOfReservations(t *testing.T) {
 	if err := r.Settle(1e12); err != nil {
 		t.Error(err)
 	}
-	if v, err := l.Level(t.Context(), "d"); err != nil || v.Tokens < -10 || v.Tokens > -9.99 {
-		t.Errorf("after a large settlement: %+v, %v", v, err)
-	}
+	wantTokens(t, l, "d", -10)
 	// Local refusals end with a settlement.
 	c := newLimiter(t, l.client, slow, WithPrefix("c"))
 	if r, _ = c.Reserve(t.Context(), "a", 10); !r.Allowed {
@@ -398,9 +382,7 @@ func TestWait(t *testing.T) {
 	if err := slowly.Wait(late{t.Context()}, "b", 1); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("after the deadline: %v", err)
 	}
-	if v, err := slowly.Level(t.Context(), "b"); err != nil || v.Tokens != 10 {
-		t.Errorf("%+v, %v, want 10 tokens", v, err)
-	}
+	wantTokens(t, slowly, "b", 10)
 	// A caller that leaves gives its tokens back.
 	ctx, cancel = context.WithCancel(t.Context())
 	done := make(chan error)
@@ -412,9 +394,7 @@ func TestWait(t *testing.T) {
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("a caller that leaves: %v", err)
 	}
-	if v, err := slowly.Level(t.Context(), "a"); err != nil || v.Tokens < 0 {
-		t.Errorf("%+v, %v, want no debt", v, err)
-	}
+	wantTokens(t, slowly, "a", 0)
 	if err := slowly.Wait(t.Context(), "a", 0); !errors.Is(err, tb.ErrInvalidCost) {
 		t.Errorf("no cost: %v", err)
 	}
@@ -432,9 +412,7 @@ func TestReservationsWithoutTheServer(t *testing.T) {
 	for i, p := range []Policy{Refuse, Allow, LocalShare(2)} {
 		all = append(all, newLimiter(t, dial(t, s), slow, WithPolicy(p), WithPrefix(strconv.Itoa(i))))
 	}
-	if err := s.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	signal(t, s, syscall.SIGKILL)
 	for i, want := range []bool{false, true, true} {
 		r, err := all[i].Reserve(t.Context(), "a", 5)
 		if err != nil || r.Allowed != want || r.Delay() != 0 {

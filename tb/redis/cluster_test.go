@@ -35,7 +35,10 @@ func startCluster(t *testing.T) []member {
 		n.meet(t, nodes[0])
 	}
 	for _, n := range nodes {
-		n.await(t, "the cluster is up", "CLUSTER INFO", "cluster_state:ok", "cluster_known_nodes:3")
+		for info := ""; !strings.Contains(info, "cluster_state:ok") ||
+			!strings.Contains(info, "cluster_known_nodes:3"); {
+			info = text(t, n.client, "CLUSTER", "INFO")
+		}
 	}
 	return nodes
 }
@@ -53,10 +56,7 @@ func startNode(t *testing.T) member {
 	n := member{Server: s, bus: bus, client: dialOption(t, rueidis.ClientOption{
 		InitAddress: []string{s.Addr}, DisableCache: true, ForceSingleClient: true,
 	})}
-	id := do(t, n.client, "CLUSTER", "MYID")
-	if n.id, err = id.ToString(); err != nil {
-		t.Fatal(err)
-	}
+	n.id = text(t, n.client, "CLUSTER", "MYID")
 	return n
 }
 
@@ -64,47 +64,16 @@ func startNode(t *testing.T) member {
 // On a busy machine, only one of the nodes may then know the other, until the next MEET.
 func (n member) meet(t *testing.T, other member) {
 	t.Helper()
-	for !n.knows(t, other) || !other.knows(t, n) {
-		n.greet(t, other)
-		other.greet(t, n)
+	knows := func(a, b member) bool {
+		return strings.Contains(text(t, a.client, "CLUSTER", "NODES"), b.id)
 	}
-}
-
-func (n member) knows(t *testing.T, other member) bool {
-	t.Helper()
-	m := do(t, n.client, "CLUSTER", "NODES")
-	answer, err := m.ToString()
-	if err != nil {
-		t.Fatal(err)
+	greet := func(a, b member) {
+		host, port, _ := strings.Cut(b.Addr, ":")
+		do(t, a.client, "CLUSTER", "MEET", host, port, b.bus)
 	}
-	return strings.Contains(answer, other.id)
-}
-
-func (n member) greet(t *testing.T, other member) {
-	t.Helper()
-	host, port, _ := strings.Cut(other.Addr, ":")
-	do(t, n.client, "CLUSTER", "MEET", host, port, other.bus)
-}
-
-// await asks a server until its answer contains all texts.
-func (n member) await(t *testing.T, what, command string, texts ...string) {
-	t.Helper()
-	for {
-		m := do(t, n.client, strings.Fields(command)...)
-		answer, err := m.ToString()
-		if err != nil {
-			t.Fatal(err)
-		}
-		missing := false
-		for _, text := range texts {
-			missing = missing || !strings.Contains(answer, text)
-		}
-		if !missing {
-			return
-		}
-		if err := t.Context().Err(); err != nil {
-			t.Fatalf("%s: %v\n%s", what, err, answer)
-		}
+	for !knows(n, other) || !knows(other, n) {
+		greet(n, other)
+		greet(other, n)
 	}
 }
 
@@ -200,14 +169,11 @@ func TestCluster(t *testing.T) {
 	c := dial(t, nodes[0].Server)
 	l := newLimiter(t, c, slow)
 	for i := range 60 {
-		if d, err := l.AllowN(t.Context(), strconv.Itoa(i), 4); err != nil || d != granted(6) {
-			t.Fatalf("key %d: %+v, %v", i, d, err)
-		}
+		wantTake(t, l, strconv.Itoa(i), 4, granted(6))
 	}
 	for _, n := range nodes {
-		size := do(t, n.client, "DBSIZE")
-		if n, err := size.AsInt64(); err != nil || n < 5 {
-			t.Errorf("a node has %d of 60 buckets, %v", n, err)
+		if n := number(t, n.client, "DBSIZE"); n < 5 {
+			t.Errorf("a node has %d of 60 buckets", n)
 		}
 	}
 	t.Run("across slots", func(t *testing.T) {
@@ -221,10 +187,8 @@ func TestCluster(t *testing.T) {
 				t.Errorf("%t: %+v", ok, decisions)
 			}
 		}
-		for key, want := range map[string]int{"0": 4, "1": 3, "2": 2} {
-			if d, err := l.Peek(t.Context(), key); err != nil || d != granted(want) {
-				t.Errorf("key %s: %+v, %v, want %d remaining", key, d, err, want)
-			}
+		for key, want := range map[string]float64{"0": 5, "1": 4, "2": 3} {
+			wantTokens(t, l, key, want)
 		}
 	})
 	t.Run("with the least rights", func(t *testing.T) {

@@ -71,10 +71,7 @@ func TestWaitIsExactAtOverflows(t *testing.T) {
 
 // The level of an empty bucket is 0, and not −0, which would be printed.
 func TestEmptyBucketHasNoSign(t *testing.T) {
-	m, err := newLayout(perSecond(10, 1), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := layoutOf(perSecond(10, 1))
 	s := newState(noon, m.capacity, noon)
 	if v := m.level(&s, 0); math.Signbit(v.Tokens) || v.Tokens != 0 || v.NextToken != time.Second {
 		t.Errorf("%+v", v)

@@ -27,10 +27,7 @@ var stall = flag.Duration("stall", 500*time.Millisecond, "time for which a serve
 func TestStoppedServer(t *testing.T) {
 	s := redistest.Start(t)
 	operator := dial(t, s)
-	l, err := New(dialed(t, s.Addr), ample, WithMaxDenial(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := newLimiter(t, dialed(t, s.Addr), ample, byDefault, WithMaxDenial(0))
 	const callers = 64
 	before, _ := recovered(t, l, callers) // a first command, which may be slow
 	normal := run(t, l, callers, calls(500))
@@ -76,45 +73,6 @@ func signal(t *testing.T, s *redistest.Server, sig syscall.Signal) {
 	}
 }
 
-// A server is killed, and comes back without its data after a while. Each key is granted at most
-// its capacity before and after, and its local share meanwhile, which the grants before have used.
-func TestKilledServerComesBackEmpty(t *testing.T) {
-	s := redistest.Start(t)
-	l, err := New(dialed(t, s.Addr), slow, WithMaxDenial(0), WithPolicy(LocalShare(2)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	const callers = 64
-	all := []results{run(t, l, callers, calls(1000))}
-	if err := s.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	down := run(t, l, callers, lasting(300*time.Millisecond))
-	wantPrompt(t, l, down)
-	if down.decided[ByServer] > 0 {
-		t.Errorf("without a server: %+v", down)
-	}
-	restart(t, s.Addr)
-	again, took := recovered(t, l, callers)
-	all = append(all, down, again, run(t, l, callers, calls(1000)))
-	opened := connections(t, dial(t, s)) - 1
-	t.Logf("back after %v, %d connections", took.Round(time.Millisecond), opened)
-	if opened > 4 {
-		t.Errorf("%d connections", opened)
-	}
-	for key := range loadKeys {
-		var server, policy int64
-		for _, r := range all {
-			server += r.server[key]
-			policy += r.policy[key]
-		}
-		if server > 20 || policy > 5 || down.policy[key] > 0 && all[0].server[key] >= 5 {
-			t.Errorf("key %d: %d tokens granted by the server, %d by the policy", key, server, policy)
-		}
-	}
-}
-
 func TestScriptFlushUnderLoad(t *testing.T) {
 	s := redistest.Start(t)
 	operator := dial(t, s)
@@ -155,10 +113,7 @@ func TestKilledConnections(t *testing.T) {
 	const kills = 4
 	s := redistest.Start(t)
 	operator := dial(t, s)
-	l, err := New(dialed(t, s.Addr), ample, WithMaxDenial(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := newLimiter(t, dialed(t, s.Addr), ample, byDefault, WithMaxDenial(0))
 	first := connections(t, operator)
 	var killed atomic.Int64
 	seen := make(chan results)
@@ -166,9 +121,8 @@ func TestKilledConnections(t *testing.T) {
 		seen <- run(t, l, 64, func(int64, time.Duration) bool { return killed.Load() == kills })
 	}()
 	for killed.Load() < kills {
-		n := do(t, operator, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
-		if closed, _ := n.AsInt64(); closed > 0 { // the client has come back since the last time
-			killed.Add(1)
+		if number(t, operator, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes") > 0 {
+			killed.Add(1) // the client had come back since the last time
 		}
 	}
 	all := <-seen
@@ -197,11 +151,7 @@ func TestLimiterBeforeTheServer(t *testing.T) {
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
-	l, err := New(dialed(t, addr), slow, WithMaxDenial(0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
+	l := newLimiter(t, dialed(t, addr), slow, byDefault, WithMaxDenial(0))
 	before := run(t, l, 64, calls(1000))
 	wantPrompt(t, l, before)
 	if before.decided[ByServer] > 0 || sum(before.policy) > 0 {
@@ -258,10 +208,7 @@ func TestDamagedReplies(t *testing.T) {
 			s := redistest.Start(t)
 			operator := dial(t, s)
 			p := startProxy(t, s.Addr)
-			l, err := New(dialed(t, p.addr), ample, WithMaxDenial(0))
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := newLimiter(t, dialed(t, p.addr), ample, byDefault, WithMaxDenial(0))
 			const callers = 64
 			before := run(t, l, callers, calls(500))
 			warm, _ := recovered(t, l, callers)
@@ -302,11 +249,7 @@ func TestSilentServerOpensTheBreaker(t *testing.T) {
 	for name, opts := range map[string][]Option{"contexts": {WithoutBatching()},
 		"leases": {WithoutBatching(), WithLease(20 * time.Second)}} {
 		t.Run(name, func(t *testing.T) {
-			l, err := New(dial(t, s), perSecond(100, 1), opts...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer l.Close()
+			l := newLimiter(t, dial(t, s), perSecond(100, 1), append(opts, byDefault)...)
 			defer pause(t, dial(t, s))()
 			for i := 0; l.Stats().Opened == 0; i++ {
 				if i == 100 {
@@ -328,8 +271,8 @@ func TestSilentServerOpensTheBreaker(t *testing.T) {
 // commands returns how many scripts a server has run.
 func commands(t *testing.T, c rueidis.Client) int {
 	t.Helper()
-	return info(t, c, "commandstats", "cmdstat_evalsha:calls=") +
-		info(t, c, "commandstats", "cmdstat_eval:calls=")
+	return int(figure(t, c, "commandstats", "cmdstat_evalsha:calls") +
+		figure(t, c, "commandstats", "cmdstat_eval:calls"))
 }
 
 // decide makes a call for a token, and fails the test unless the given decider decided it.
@@ -390,7 +333,7 @@ func TestFullServerEvictsTheFullestBuckets(t *testing.T) {
 	}
 	charge("drained", drained, 10)
 	charge("", others/4, 1)
-	used := info(t, operator, "memory", "used_memory:")
+	used := int(figure(t, operator, "memory", "used_memory"))
 	do(t, operator, "CONFIG", "SET", "maxmemory", strconv.Itoa(used))
 	charge("more", others, 1)
 	forgiven := 0
@@ -399,8 +342,8 @@ func TestFullServerEvictsTheFullestBuckets(t *testing.T) {
 			forgiven++
 		}
 	}
-	evicted := info(t, operator, "stats", "evicted_keys:")
-	t.Logf("%d buckets evicted, %d of %d drained ones", evicted, forgiven, drained)
+	evicted := figure(t, operator, "stats", "evicted_keys")
+	t.Logf("%v buckets evicted, %d of %d drained ones", evicted, forgiven, drained)
 	if evicted < others/2 || forgiven > 0 {
 		t.Error("want many evicted, and no drained one")
 	}
@@ -435,9 +378,7 @@ func TestFailoverToAReplicaThatLags(t *testing.T) {
 	for range lost {
 		decide(t, l, "a", ByServer)
 	}
-	if err := master.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	signal(t, master, syscall.SIGKILL)
 	decide(t, l, "a", ByPolicy)
 	do(t, second, "REPLICAOF", "NO", "ONE")
 	way.move(replica.Addr)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"syscall"
 	"testing"
 	"time"
 
@@ -70,10 +71,7 @@ func holdClockSetBack(s *simulator) error {
 
 // Of a refused group, the buckets that lack their cost are held, and no other.
 func groupHolds(s *simulator) error {
-	m, err := newLayout(perSecond(10, 1), 0)
-	if err != nil {
-		return err
-	}
+	m := layoutOf(perSecond(10, 1))
 	var all []*bucket
 	var parts []part
 	keep := func(units, keep, us uint64) item {
@@ -132,12 +130,7 @@ func wantHeld(t *testing.T, what string, d tb.Decision, err error, until time.Ti
 // bytesOf returns the length of the value of a key.
 func bytesOf(t *testing.T, l *Limiter, key string) int {
 	t.Helper()
-	m := do(t, l.client, "STRLEN", l.name(key))
-	n, err := m.AsInt64()
-	if err != nil {
-		t.Error(err)
-	}
-	return int(n)
+	return number(t, l.client, "STRLEN", l.name(key))
 }
 
 // The process that holds a bucket spends no lease and no share of it. Another one sees the hold in
@@ -185,9 +178,7 @@ func TestHoldIsObeyed(t *testing.T) {
 	if err != nil || v.Tokens != 0 || v.NextToken < time.Until(until) || v.Full < v.NextToken {
 		t.Errorf("Level: %+v, %v", v, err)
 	}
-	if err := s.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	signal(t, s, syscall.SIGKILL)
 	for i, l := range all {
 		l.denial = 0 // do not remember, and ask the share
 		d, err = l.Allow(t.Context(), "a")
@@ -305,9 +296,8 @@ func TestHoldOnRefusal(t *testing.T) {
 	commands = l.Stats().Commands
 	d, err = login("c", 1).Take(time.Now())
 	wantHeld(t, "after TakeAll", d, err, until.Add(24*time.Hour))
-	if d, err := l.AllowN(t.Context(), "b", 10); err != nil || d != granted(0) ||
-		l.Stats().Commands != commands+1 {
-		t.Errorf("the other bucket: %+v, %v, and %d commands", d, err, l.Stats().Commands-commands)
+	if wantTake(t, l, "b", 10, granted(0)); l.Stats().Commands != commands+1 {
+		t.Errorf("the other bucket: %d commands", l.Stats().Commands-commands)
 	}
 }
 
@@ -352,9 +342,7 @@ func TestKeep(t *testing.T) {
 	if d, err := c.Peek(time.Now()); err != nil || d.Allowed || bytesOf(t, l, "c") != 35 {
 		t.Errorf("a Peek that refuses converts the bucket: %+v, %v", d, err)
 	}
-	if err := s.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	signal(t, s, syscall.SIGKILL)
 	l.denial = 0
 	c = newCharge(t, l, "b", 3).(*Charge)
 	c.Keep(8)

@@ -21,26 +21,22 @@ type ledger struct {
 }
 
 // newLedgers returns ledgers with some of the limits that a function returns.
-func newLedgers(rng *rand.Rand, half uint64, limit func() tb.Limit) (all []*ledger, err error) {
+func newLedgers(rng *rand.Rand, half uint64, limit func() tb.Limit) (all []*ledger) {
 	for i := range 150 {
 		b := &ledger{name: fmt.Sprint("ledger ", i), now: noon, half: half, undoes: i%2 == 0}
 		for len(b.limits) == 0 || rng.IntN(3) == 0 {
-			m, err := newLayout(limit(), 0)
-			if err != nil {
-				return nil, err
-			}
-			b.limits = append(b.limits, m)
+			b.limits = append(b.limits, layoutOf(limit()))
 		}
 		all = append(all, b)
 	}
-	return all, nil
+	return all
 }
 
 // itemsAsLayout runs commands with several random items each. After each command the bucket must be
 // the one that layout.apply computes, which callers get their results from.
 func itemsAsLayout(s *simulator) error {
 	rng := rand.New(rand.NewPCG(4, 17))
-	all, err := newLedgers(rng, 500_000, func() tb.Limit {
+	all := newLedgers(rng, 500_000, func() tb.Limit {
 		switch rng.IntN(6) {
 		case 0:
 			return perSecond(1+rng.IntN(2000), 1+rng.Int64N(2000))
@@ -49,9 +45,6 @@ func itemsAsLayout(s *simulator) error {
 		}
 		return perSecond(1+rng.IntN(6), 1)
 	})
-	if err != nil {
-		return err
-	}
 	for range 50 {
 		if err := s.compareLedgers(all, rng); err != nil {
 			return err
@@ -183,10 +176,7 @@ func (s *simulator) compareGroups(rng *rand.Rand) error {
 	now := uint64(noon)
 	clock := func() time.Time { return time.UnixMicro(int64(now)) }
 	limit := perSecond(1+rng.IntN(20), 1+rng.Int64N(20))
-	m, err := newLayout(limit, 0)
-	if err != nil {
-		return err
-	}
+	m := layoutOf(limit)
 	oracle, err := mutex.New[string](limit, tb.WithClock(clock))
 	if err != nil {
 		return err
@@ -288,10 +278,7 @@ func convertedKeyIsKept(s *simulator) error {
 func undoAfterAChange(s *simulator) error {
 	b := s.bucket("undo")
 	large, small := perSecond(100, 1), perSecond(10, 1)
-	m, err := newLayout(large, 0)
-	if err != nil {
-		return err
-	}
+	m := layoutOf(large)
 	grant := func(now uint64, tokens int) (undo item) {
 		e, before := b.apply(large, now, item{units: m.unitsOf(float64(tokens))})
 		if !e.Allowed {

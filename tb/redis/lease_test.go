@@ -268,11 +268,7 @@ func TestLeasesThatDoNotPay(t *testing.T) {
 		{perSecond(1_000_000, 1_000_000_000), 1000 * time.Hour, false},
 	} {
 		l := newLimiter(t, c, tt.limit, WithLease(tt.h))
-		m, err := newLayout(tt.limit, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		shrunk := m.capacity - l.layout.Load().capacity
+		shrunk := layoutOf(tt.limit).capacity - l.layout.Load().capacity
 		if got := l.layout.Load().leased; got != tt.pays || got != (shrunk > 0) {
 			t.Errorf("%+v with leases of %v: leases %t, capacity less by %d units",
 				tt.limit, tt.h, got, shrunk)

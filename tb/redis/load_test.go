@@ -3,8 +3,8 @@ package redis
 import (
 	"math"
 	"net"
+	"regexp"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,6 +18,9 @@ import (
 
 // ample is a limit that refuses nothing in a test, and refills nothing.
 var ample = tb.Limit{Capacity: 1 << 20, Tokens: 1, Per: 24 * time.Hour}
+
+// byDefault is the timeout of a limiter without that option.
+var byDefault = WithTimeout(50 * time.Millisecond)
 
 // loadKeys is the number of keys of a load: "0", "1" and so on.
 const loadKeys = 8
@@ -173,18 +176,18 @@ func dialed(t *testing.T, addr string) rueidis.Client {
 // connections returns how many connections a server has accepted.
 func connections(t *testing.T, c rueidis.Client) int {
 	t.Helper()
-	return info(t, c, "stats", "total_connections_received:")
+	return int(figure(t, c, "stats", "total_connections_received"))
 }
 
-// info returns a number from a section of INFO, after the text before.
-func info(t *testing.T, c rueidis.Client, section, before string) int {
+// figure returns a number of a section of INFO, or 0 if the section lacks the field.
+func figure(t testing.TB, c rueidis.Client, section, field string) float64 {
 	t.Helper()
-	m := do(t, c, "INFO", section)
-	text, _ := m.ToString()
-	_, rest, _ := strings.Cut(text, before)
-	digits := rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789"))]
-	n, _ := strconv.Atoi(digits) // 0 without the text
-	return n
+	number := regexp.MustCompile("(?m)^" + field + "[:=]([0-9.]+)")
+	if m := number.FindStringSubmatch(text(t, c, "INFO", section)); m != nil {
+		x, _ := strconv.ParseFloat(m[1], 64) // no error: the pattern
+		return x
+	}
+	return 0
 }
 
 // restart starts a server without data at the address of another one, which must have ended.

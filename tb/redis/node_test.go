@@ -19,11 +19,7 @@ func TestOneMasterIsStopped(t *testing.T) {
 	for _, n := range nodes {
 		do(t, n.client, "CONFIG", "SET", "cluster-require-full-coverage", "no")
 	}
-	l, err := New(dial(t, nodes[0].Server), ample, WithTimeout(250*time.Millisecond))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
+	l := newLimiter(t, dial(t, nodes[0].Server), ample, WithTimeout(250*time.Millisecond))
 	var up []string          // keys of the first master
 	down := map[int]string{} // keys of the last one, by range
 	for i := 0; len(up) < 10 || len(down) < 2; i++ {

@@ -69,9 +69,7 @@ func TestLongestOptions(t *testing.T) {
 			n    int
 			want tb.Decision
 		}{{1, granted(whole - 1)}, {whole - 1, granted(0)}, {math.MaxInt, refused(tb.Never, 0)}} {
-			if d, err := l.AllowN(t.Context(), "a", float64(tt.n)); err != nil || d != tt.want {
-				t.Errorf("%d: %d tokens: %+v, %v, want %+v", i, tt.n, d, err, tt.want)
-			}
+			wantTake(t, l, "a", float64(tt.n), tt.want)
 		}
 		for range 3 {
 			if o := decide(t, l, "a", ByDenialCache); o.RetryAfter > time.Hour {

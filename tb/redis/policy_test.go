@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"syscall"
 	"testing"
 	"time"
 
@@ -14,9 +15,7 @@ func newDegraded(t *testing.T, limit tb.Limit, opts ...Option) *Limiter {
 	t.Helper()
 	s := redistest.Start(t)
 	l := newLimiter(t, dial(t, s), limit, opts...)
-	if err := s.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	signal(t, s, syscall.SIGKILL)
 	return l
 }
 
@@ -88,9 +87,7 @@ func TestOutageStartsNoFreshBurst(t *testing.T) {
 	for i := range 4 {
 		wantTake(t, l, "a", 1, granted(9-i))
 	}
-	if err := s.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	signal(t, s, syscall.SIGKILL)
 	for key, want := range map[string]int{"a": 1, "b": 5} {
 		got := 0
 		for range 10 {
@@ -113,9 +110,7 @@ func TestLargeGrantsAreChargedToTheShare(t *testing.T) {
 	limit := tb.Limit{Capacity: 8, Tokens: 1, Per: 24 * time.Hour}
 	l := newLimiter(t, dial(t, redistest.Start(t)), limit, WithPolicy(LocalShare(4)))
 	wantTake(t, l, "a", 8, granted(0))
-	if v, err := l.share.Level(t.Context(), "a"); err != nil || v.Tokens > 0 {
-		t.Errorf("the share has %+v, %v, want no tokens", v, err)
-	}
+	wantTokens(t, l.share, "a", 0)
 }
 
 // Without a server, the failure policy decides charges, alone and in TakeAll. Peek takes nothing
@@ -170,8 +165,6 @@ func TestTakeAllWarmsTheShares(t *testing.T) {
 		t.Fatal("two full buckets refuse")
 	}
 	for _, key := range []string{"a", "b"} {
-		if v, err := l.share.Level(t.Context(), key); err != nil || int(v.Tokens) != 1 {
-			t.Errorf("the share of %s has %+v, %v, want 1 token", key, v, err)
-		}
+		wantTokens(t, l.share, key, 1)
 	}
 }

@@ -52,10 +52,7 @@ func TestScript(t *testing.T) {
 
 func deadlineTakesNothing(s *simulator) error {
 	b := s.bucket("deadline")
-	m, err := newLayout(perSecond(10, 1), 0)
-	if err != nil {
-		return err
-	}
+	m := layoutOf(perSecond(10, 1))
 	for _, it := range []item{
 		{units: m.scale}, reservation(20*m.scale, deepest, tb.Never), {kind: kindHold, hold: 1000},
 	} {
@@ -74,10 +71,7 @@ func deadlineTakesNothing(s *simulator) error {
 	if v, _ := b.value(); len(v) != 28 {
 		b.errorf("at the deadline, the value is %q", v)
 	}
-	small, err := newLayout(perSecond(5, 1), 0)
-	if err != nil {
-		return err
-	}
+	small := layoutOf(perSecond(5, 1))
 	before, _ := b.value()
 	late := command{now: noon + 1, parts: []part{small.part(b.key, item{units: 5 * small.scale})},
 		deadline: noon}
@@ -163,10 +157,7 @@ func clockSetBack(s *simulator) error {
 // A value that is not a bucket is an error of its own items only.
 func foreignValue(s *simulator) error {
 	ctx := context.Background()
-	m, err := newLayout(perSecond(10, 1), 0)
-	if err != nil {
-		return err
-	}
+	m := layoutOf(perSecond(10, 1))
 	set := func(value string) error {
 		never := "\x7f\xf0\x00\x00\x00\x00\x00\x00"
 		return s.client.Do(ctx, s.client.B().Set().Key("foreign").Value(never+value).Build()).Error()
@@ -212,10 +203,7 @@ func foreignValue(s *simulator) error {
 
 // A reset removes a bucket, or another value, and the next item finds a full bucket.
 func resetFills(s *simulator) error {
-	m, err := newLayout(perSecond(10, 1), 0)
-	if err != nil {
-		return err
-	}
+	m := layoutOf(perSecond(10, 1))
 	b := s.bucket("reset")
 	take := item{units: m.unitsOf(7)}
 	for _, prepare := range []func(){
@@ -260,14 +248,8 @@ func resetFills(s *simulator) error {
 
 // All items are granted, or none. A refusal stores only conversions.
 func allOrNone(s *simulator) error {
-	m, err := newLayout(perSecond(10, 1), 0)
-	if err != nil {
-		return err
-	}
-	large, err := newLayout(perSecond(20, 1), 0)
-	if err != nil {
-		return err
-	}
+	m := layoutOf(perSecond(10, 1))
+	large := layoutOf(perSecond(20, 1))
 	first, second := s.bucket("first"), s.bucket("second")
 	run := func(now uint64, units ...int) reply {
 		r, err := s.run(now, 2, m.part(first.key, item{units: m.unitsOf(float64(units[0]))}),

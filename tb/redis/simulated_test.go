@@ -173,6 +173,15 @@ func perSecond(capacity int, tokens int64) tb.Limit {
 	return tb.Limit{Capacity: capacity, Tokens: tokens, Per: time.Second}
 }
 
+// layoutOf returns the layout of a limit that is in range.
+func layoutOf(limit tb.Limit) *layout {
+	m, err := newLayout(limit, 0)
+	if err != nil {
+		panic(err)
+	}
+	return m
+}
+
 // noon is an instant in µs that is a whole second.
 const noon = 1_750_000_000_000_000
 
@@ -206,11 +215,7 @@ func (b *bucket) errorf(format string, args ...any) {
 
 // apply makes an item happen at an instant in µs, and returns its result and the state before.
 func (b *bucket) apply(limit tb.Limit, now uint64, it item) (effect, state) {
-	m, err := newLayout(limit, 0)
-	if err != nil {
-		b.errorf("%w", err)
-		return effect{}, state{}
-	}
+	m := layoutOf(limit)
 	r, err := b.run(now, 1, m.part(b.key, it))
 	if err != nil {
 		b.errorf("%w", err)
@@ -227,12 +232,7 @@ func (b *bucket) apply(limit tb.Limit, now uint64, it item) (effect, state) {
 
 // take takes whole tokens at an instant in µs, and returns the decision and the state before.
 func (b *bucket) take(limit tb.Limit, now uint64, tokens int) (tb.Decision, state) {
-	m, err := newLayout(limit, 0)
-	if err != nil {
-		b.errorf("%w", err)
-		return tb.Decision{}, state{}
-	}
-	e, before := b.apply(limit, now, item{units: m.unitsOf(float64(tokens))})
+	e, before := b.apply(limit, now, item{units: layoutOf(limit).unitsOf(float64(tokens))})
 	return e.Decision, before
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
-	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -108,24 +107,6 @@ func usage(b *testing.B, c rueidis.Client) (script, cpu float64) {
 	return script, cpu
 }
 
-func figure(b *testing.B, c rueidis.Client, section, field string) float64 {
-	b.Helper()
-	reply := do(b, c, "INFO", section)
-	text, err := reply.ToString()
-	if err != nil {
-		b.Fatal(err)
-	}
-	m := regexp.MustCompile("(?m)^" + field + "[:=]([0-9.]+)").FindStringSubmatch(text)
-	if m == nil {
-		b.Fatalf("INFO %s has no %s: %s", section, field, text)
-	}
-	x, err := strconv.ParseFloat(m[1], 64)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return x
-}
-
 func allow(b *testing.B, l *Limiter, key string) {
 	if _, err := l.Allow(b.Context(), key); err != nil {
 		b.Fatal(err)
@@ -175,11 +156,7 @@ func missedFirst(b *testing.B, trip time.Duration, callers, keys int) uint64 {
 		b.Fatal(err)
 	}
 	defer c.Close()
-	l, err := New(c, ample)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer l.Close()
+	l := newLimiter(b, c, ample, byDefault)
 	var all sync.WaitGroup
 	for i := range callers {
 		all.Go(func() {
