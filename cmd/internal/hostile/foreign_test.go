@@ -152,7 +152,7 @@ func (f *foreign) pausesOf(key string) int {
 
 var foreignKeys = []string{"a", "b"}
 
-// load sends requests for each of foreignKeys, each from several goroutines. Each of them ends after a
+// load sends requests for each of the keys, each from several goroutines. Each of them ends after a
 // number of requests, or of pauses.
 func (f *foreign) load(
 	t *testing.T, goroutines, requests, pauses int, opts ...outbound.Option,
