@@ -232,12 +232,14 @@ func cancelMintsNothing(s *suite) {
 			switch rng.IntN(5) {
 			case 0:
 				if f.allowN("a", n).Allowed {
-					grants, times = append(grants, grant{at: now, n: n}), append(times, f.Now())
+					grants = append(grants, grant{before: now, after: now, n: n})
+					times = append(times, f.Now())
 				}
 			case 1, 2:
 				if r := f.reserve("a", float64(n)); r.Allowed {
 					rs[len(grants)] = r
-					grants = append(grants, grant{at: now + r.Delay(), n: n, slot: r.Delay() > 0})
+					slot := now + r.Delay()
+					grants = append(grants, grant{before: max(now, slot-1), after: slot, n: n})
 					times = append(times, f.Now())
 				}
 			default:
@@ -253,8 +255,8 @@ func cancelMintsNothing(s *suite) {
 			}
 		}
 		kept := slices.DeleteFunc(grants, func(g grant) bool { return g.cancelled })
-		slices.SortStableFunc(kept, func(a, b grant) int { return cmp.Compare(a.at, b.at) })
-		f.checkGrants(kept)
+		slices.SortStableFunc(kept, func(a, b grant) int { return cmp.Compare(a.after, b.after) })
+		f.checkBound(kept)
 	}
 }
 

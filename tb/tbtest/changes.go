@@ -69,24 +69,10 @@ func setLimitKeepsTokens(s *suite) {
 				}
 				n := f.remaining("a") + 1
 				if d := f.allowN("a", n); n <= to.Capacity && d.RetryAfter != tb.Never {
-					f.grantedAtLast(n, d.RetryAfter)
+					f.grantedAfter(d.RetryAfter, "a", n)
 				}
 			}
 		}
-	}
-}
-
-// grantedAtLast fails the test unless n tokens of the key a are granted after wait and not a
-// nanosecond earlier.
-func (f *fixture) grantedAtLast(n int, wait time.Duration) {
-	f.Helper()
-	f.Advance(wait - 1)
-	if d := f.allowN("a", n); d.Allowed || d.RetryAfter != 1 {
-		f.Fatalf("limit %+v: 1 ns before RetryAfter: %+v, want refused for 1ns", f.limit, d)
-	}
-	f.Advance(1)
-	if d := f.allowN("a", n); !d.Allowed {
-		f.Fatalf("limit %+v: after RetryAfter: %+v, want granted", f.limit, d)
 	}
 }
 

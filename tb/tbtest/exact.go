@@ -19,30 +19,45 @@ func timeFor[N int | int64](limit tb.Limit, tokens N) time.Duration {
 	return time.Duration(ns.Int64())
 }
 
-// grant is a grant of tokens and the time at which C1 counts it. A slot is not a whole number of
-// nanoseconds, and the time is rounded up.
+// grant is a grant of n tokens that C1 counts between two times: the latest readings before and
+// after the call, or a slot, which is not a whole number of nanoseconds.
 type grant struct {
-	at        time.Duration
-	n         int
-	slot      bool
-	cancelled bool
+	before, after time.Duration
+	n             int
+	cancelled     bool
 }
 
-// checkGrants fails the test if more tokens were granted in an interval than C1 allows. The grants
+// checkBound fails the test if more tokens were granted in an interval than C1 allows. The grants
 // must be in the order of their times.
-func (f *fixture) checkGrants(grants []grant) {
+func (f *fixture) checkBound(grants []grant) {
 	f.Helper()
 	for i, first := range grants {
-		sum := 0
-		from := first.at
-		if first.slot {
-			from--
-		}
+		granted := 0
 		for _, g := range grants[i:] {
-			sum += g.n
-			f.atMost(sum, g.at-from)
+			granted += g.n
+			f.atMost(granted, g.after-first.before)
 		}
 	}
+}
+
+// exactAfter fails the test unless call is granted after wait, and refused a nanosecond earlier. It
+// takes n tokens of a bucket that lacks some of them.
+func (f *fixture) exactAfter(wait time.Duration, n int, call func() tb.Decision) {
+	f.Helper()
+	f.Advance(wait - 1)
+	if d := call(); d != refused(1, n-1) {
+		f.Fatalf("limit %+v: %d tokens 1 ns before %v: %+v, want refused for 1ns", f.limit, n, wait, d)
+	}
+	f.Advance(1)
+	if d := call(); !d.Allowed {
+		f.Fatalf("limit %+v: %d tokens after %v: %+v, want granted", f.limit, n, wait, d)
+	}
+}
+
+// grantedAfter is exactAfter for tokens of key, which are taken.
+func (f *fixture) grantedAfter(wait time.Duration, key string, n int) {
+	f.Helper()
+	f.exactAfter(wait, n, func() tb.Decision { return f.allowN(key, n) })
 }
 
 // levelOf returns the tokens in the bucket of the key a.

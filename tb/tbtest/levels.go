@@ -67,31 +67,18 @@ func levelIsExact(s *suite) {
 			}
 			whole := int(level.Tokens)
 			now := f.ns.Load()
-			f.grantedAfter(level.NextToken, whole+1)
-			f.ns.Store(now)
-			f.grantedAfter(level.Full, limit.Capacity)
-			f.ns.Store(now)
+			check := func(wait time.Duration, n int) {
+				c := f.charge("a", float64(n))
+				f.exactAfter(wait, n, func() tb.Decision {
+					d, err := c.Peek(f.Now())
+					f.check(d, err)
+					return d
+				})
+				f.ns.Store(now)
+			}
+			check(level.NextToken, whole+1)
+			check(level.Full, limit.Capacity)
 		}
-	}
-}
-
-// grantedAfter fails the test unless n tokens of the key a can be taken after wait and not a
-// nanosecond earlier. It moves the clock by wait.
-func (f *fixture) grantedAfter(wait time.Duration, n int) {
-	f.Helper()
-	l := skipUnless[hasCharge](f)
-	c, err := l.Charge("a", float64(n))
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Advance(wait - 1)
-	if d, err := c.Peek(f.Now()); err != nil || d.Allowed || d.RetryAfter != 1 {
-		f.Fatalf("limit %+v: %d tokens 1 ns before %v: %+v, %v, want refused for 1ns",
-			f.limit, n, wait, d, err)
-	}
-	f.Advance(1)
-	if d, err := c.Peek(f.Now()); err != nil || !d.Allowed {
-		f.Fatalf("limit %+v: %d tokens after %v: %+v, %v, want granted", f.limit, n, wait, d, err)
 	}
 }
 

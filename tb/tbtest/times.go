@@ -45,17 +45,8 @@ func waitIsExactOnBothSides(s *suite) {
 		f.Advance(12345 * time.Nanosecond)
 		for _, n := range []int{1, (limit.Capacity + 1) / 2, limit.Capacity} {
 			f.allowN("a", limit.Capacity-f.remaining("a")%limit.Capacity)
-			d := f.emptied(n)
-			if d.RetryAfter == tb.Never { // beyond 292 years
-				continue
-			}
-			f.Advance(d.RetryAfter - 1)
-			if d.RetryAfter > 1 {
-				f.refused("a", n, 1, n-1)
-			}
-			f.Advance(1)
-			if d := f.allowN("a", n); !d.Allowed {
-				s.Errorf("limit %+v, cost %d: refused after RetryAfter: %+v", limit, n, d)
+			if d := f.emptied(n); d.RetryAfter != tb.Never { // not beyond 292 years
+				f.grantedAfter(d.RetryAfter, "a", n)
 			}
 		}
 	}
@@ -133,24 +124,6 @@ func lateReadingIsDecidedOnTheBucketAsItStands(s *suite) {
 	}
 }
 
-// event is a grant of n tokens, with the latest reading before and after the call.
-type event struct {
-	before, after time.Duration
-	n             int
-}
-
-// checkBound fails the test if more tokens were granted in an interval than C1 allows.
-func (f *fixture) checkBound(events []event) {
-	f.Helper()
-	for i := range events {
-		granted := 0
-		for _, e := range events[i:] {
-			granted += e.n
-			f.atMost(granted, e.after-events[i].before)
-		}
-	}
-}
-
 func boundWithBackwardClock(s *suite) {
 	for seed, limit := range limits {
 		rng := rand.New(rand.NewPCG(uint64(seed), 1))
@@ -158,7 +131,7 @@ func boundWithBackwardClock(s *suite) {
 		token := max(1, int64(limit.Per)/limit.Tokens)
 		span := int64(min(float64(token)*float64(limit.Capacity), math.MaxInt64/1000))
 		var latest time.Duration
-		events := []event{{0, 0, limit.Capacity}}
+		grants := []grant{{n: limit.Capacity}}
 		f.allowN("a", limit.Capacity) // brings the reading 0
 		for range 300 {
 			now := latest + time.Duration(rng.Int64N(span/50+2)) - time.Duration(rng.Int64N(span/50+2))
@@ -167,17 +140,26 @@ func boundWithBackwardClock(s *suite) {
 			latest = max(latest, now)
 			n := 1 + rng.IntN(limit.Capacity)/(1+rng.IntN(10))
 			if f.allowN("a", n).Allowed {
-				events = append(events, event{before, latest, n})
+				grants = append(grants, grant{before: before, after: latest, n: n})
 			}
 		}
-		f.checkBound(events)
+		f.checkBound(grants)
 	}
 }
 
 func boundWithLateConcurrentReadings(s *suite) {
+	if s.lateCalls(perSecond(10, 1_000_000), func(tb.Limiter, func() bool) {}) == 0 {
+		s.Error("no reading was late, so the test shows nothing")
+	}
+}
+
+// lateCalls makes concurrent calls whose readings are late, and fails the test if C1 does not hold.
+// Two goroutines call meanwhile, which must return when the calls are over. lateCalls returns how
+// many readings were late.
+func (s *suite) lateCalls(limit tb.Limit, meanwhile func(l tb.Limiter, over func() bool)) int64 {
 	const callers, calls = 32, 500
-	f := s.new(perSecond(10, 1_000_000))
-	var ticks, grants, late atomic.Int64
+	f := s.new(limit)
+	var ticks, grants, late, done atomic.Int64
 	now := func() time.Time { // the reading is late, because other callers run in between
 		ns := ticks.Add(100)
 		runtime.Gosched()
@@ -193,6 +175,7 @@ func boundWithLateConcurrentReadings(s *suite) {
 	var wg sync.WaitGroup
 	for range callers {
 		wg.Go(func() {
+			defer done.Add(1)
 			for range calls {
 				if d, err := l.Allow(context.Background(), "a"); err == nil && d.Allowed {
 					grants.Add(1)
@@ -200,11 +183,15 @@ func boundWithLateConcurrentReadings(s *suite) {
 			}
 		})
 	}
+	for range 2 {
+		wg.Go(func() { meanwhile(l, func() bool { return done.Load() == callers }) })
+	}
 	wg.Wait()
 	f.atMost(int(grants.Load()), time.Duration(ticks.Load()))
-	if late.Load() == 0 {
-		s.Error("no reading was late, so the test shows nothing")
+	if grants.Load() == 0 {
+		s.Error("no call was granted, so the test shows nothing")
 	}
+	return late.Load()
 }
 
 func tinyRates(s *suite) {
