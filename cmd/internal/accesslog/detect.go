@@ -26,8 +26,9 @@ type namedParser struct {
 // detector finds the format of a log, and parses its lines.
 type detector struct {
 	parsers []namedParser
-	extra   int    // the number of extra fields
-	tried   string // what the formats are
+	json    *jsonParser // one of them, unless there is a LogFormat
+	extra   int         // the number of extra fields
+	tried   string      // what the formats are
 
 	chosen reading // has no parser before a valid line
 }
@@ -40,7 +41,7 @@ type reading struct {
 
 // newDetector returns a detector of the formats that a log may have.
 func newDetector(s Schema) (detector, error) {
-	d := detector{extra: len(s.Extra)}
+	d := detector{json: &jsonParser{fields: newFields(s, nil)}, extra: len(s.Extra)}
 	if s.LogFormat != "" {
 		p, err := newFormatParser(s.LogFormat, s)
 		if err == nil {
@@ -52,7 +53,7 @@ func newDetector(s Schema) (detector, error) {
 	}
 	d.parsers = slices.Concat([]namedParser{
 		{parser: &clfParser{}, format: Common},
-		{parser: &jsonParser{fields: newFields(s, nil)}, format: JSON},
+		{parser: d.json, format: JSON},
 		{parser: &w3cParser{fields: newFields(s, nil)}, format: W3C},
 	}, newPatternParsers(s.Extra), []namedParser{
 		{parser: &logfmtParser{newFields(s, nil)}, format: Logfmt},

@@ -162,14 +162,7 @@ func (r *Reader) NoFormat() error {
 
 // Hint says how to name the fields of JSON lines, if one has no time, client or path under the
 // usual names. It is empty if there is none.
-func (r *Reader) Hint() string {
-	for _, p := range r.parsers {
-		if p, ok := p.parser.(*jsonParser); ok {
-			return p.hint
-		}
-	}
-	return ""
-}
+func (r *Reader) Hint() string { return r.json.hint }
 
 // unpack returns a reader of what in has packed, or in itself. The first bytes decide, not a name.
 func unpack(in *bufio.Reader) (io.Reader, error) {

@@ -41,13 +41,7 @@ type Record struct {
 
 // reset empties the record, and makes room for n extra fields.
 func (rec *Record) reset(n int) {
-	fields := rec.Fields
-	if cap(fields) < n {
-		fields = make([][]byte, n)
-	}
-	fields = fields[:n]
-	clear(fields)
-	*rec = Record{Fields: fields}
+	*rec = Record{Fields: append(rec.Fields[:0], make([][]byte, n)...)} // allocates once
 }
 
 // Format is the format of a log.

@@ -85,11 +85,7 @@ func unescaped(b, text []byte) int {
 // endsInEscape reports whether the byte after b is escaped, because b ends with an odd number
 // of backslashes.
 func endsInEscape(b []byte) bool {
-	n := 0
-	for n < len(b) && b[len(b)-1-n] == '\\' {
-		n++
-	}
-	return n%2 == 1
+	return (len(b)-len(bytes.TrimRight(b, `\`)))%2 == 1
 }
 
 // setRequest sets the parts of a request line, "GET /path?query HTTP/1.1". Servers log the line as

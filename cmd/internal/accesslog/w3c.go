@@ -30,21 +30,19 @@ func (p *w3cParser) parse(line []byte, rec *Record) error {
 	if p.columns == nil {
 		return errNoFields
 	}
-	separator := byte(' ')
-	if bytes.IndexByte(line, '\t') >= 0 {
-		separator = '\t'
+	separator := space
+	if tab := []byte{'\t'}; bytes.Contains(line, tab) {
+		separator = tab
 	}
 	clear(p.values)
 	p.set(p.slots["date"], p.date)
 	for i, slots := range p.columns {
-		end := bytes.IndexByte(line, separator)
-		if last := i == len(p.columns)-1; last != (end < 0) {
+		value, rest, more := bytes.Cut(line, separator)
+		if more != (i < len(p.columns)-1) {
 			return errColumns
-		} else if last {
-			end = len(line)
 		}
-		p.set(slots, line[:end])
-		line = line[min(end+1, len(line)):]
+		p.set(slots, value)
+		line = rest
 	}
 	err := p.fillRequest(rec)
 	rec.NoZone = false

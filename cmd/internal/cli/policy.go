@@ -1,12 +1,24 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/internal/textfile"
 )
+
+// ReadFile returns the text of a file, which may be a pipe, or an error if ctx is done first.
+func ReadFile(ctx context.Context, name string) ([]byte, error) {
+	text, err := textfile.Await(ctx, name, func() (string, error) {
+		text, err := os.ReadFile(name)
+		return string(text), err
+	})
+	return []byte(text), err
+}
 
 // ParsePolicy reads a policy as httplimit.ParsePolicy does. Keys without an extractor and claims
 // that are not read from unverified tokens are errors, too, because tb supplies neither.

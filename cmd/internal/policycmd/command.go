@@ -5,10 +5,10 @@ package policycmd
 import (
 	"context"
 	"io"
-	"os"
 
 	"github.com/alecthomas/kong"
 
+	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
 	"github.com/seed-181794aa/ratelimit/internal/textfile"
 )
 
@@ -30,12 +30,11 @@ var Vars = kong.Vars{
 
 // read returns the text of a file, or of stdin if the name is -, or an error if ctx is done first.
 func read(ctx context.Context, name string, stdin io.Reader) ([]byte, error) {
+	if name != "-" {
+		return cli.ReadFile(ctx, name)
+	}
 	text, err := textfile.Await(ctx, name, func() (string, error) {
-		if name == "-" {
-			text, err := io.ReadAll(stdin)
-			return string(text), err
-		}
-		text, err := os.ReadFile(name)
+		text, err := io.ReadAll(stdin)
 		return string(text), err
 	})
 	return []byte(text), err

@@ -118,14 +118,7 @@ func (r *replayer) close() (errs []error) {
 		if errors.Is(src.err, accesslog.ErrEmpty) && r.report.Requests > 0 {
 			src.err = nil
 		}
-		few, err := src.file.checkOrder()
-		switch {
-		case !few:
-			r.report.NoAnswer = "The log is not in the order of time."
-		case err != nil:
-			r.report.Doubts = append(r.report.Doubts, err.Error()+".")
-		}
-		errs = append(errs, src.err, err)
+		errs = append(errs, src.err, r.report.checkOrder(&src.file))
 	}
 	return errs
 }

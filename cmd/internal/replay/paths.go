@@ -43,24 +43,15 @@ func groupOf(path []byte) []byte {
 	if end := bytes.IndexByte(path[1:], '/'); end >= 0 {
 		group = path[:end+2]
 	}
-	for _, c := range group[1:] {
-		if !nameBytes[c] {
-			return nil
-		}
-	}
-	if bytes.HasPrefix(group, []byte("/.")) || string(group) == "//" || len(group) > maxPart {
+	if len(bytes.Trim(group, nameBytes)) > 0 || bytes.HasPrefix(group, []byte("/.")) ||
+		string(group) == "//" || len(group) > maxPart {
 		return nil
 	}
 	return group
 }
 
 // nameBytes are the bytes of a segment that have one reading, and the slash.
-var nameBytes = func() (is [256]bool) {
-	for _, c := range []byte("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/-_.~") {
-		is[c] = true
-	}
-	return is
-}()
+const nameBytes = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/-_.~"
 
 // of returns the group of a path, or nil if it is not chosen.
 func (p *pathGroups) of(path []byte) *PathLimit {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -17,17 +16,15 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/internal/compositekey"
-	"github.com/seed-181794aa/ratelimit/internal/textfile"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // policyMode decides requests as tb-proxy does with a policy.
 type policyMode struct {
-	keyer   *keyer    // finds the peer
+	*keyer            // finds the peer, and has the fields that the parts need
 	now     time.Time // of the current request, which is the clock of the limiter
 	limiter *httplimit.Limiter
 	parts   []*part
-	extra   []string // the fields that the parts need
 	request http.Request
 	url     url.URL
 	packed  []byte // reused
@@ -39,7 +36,6 @@ type policyMode struct {
 
 func newPolicyMode(o *Options) (*policyMode, error) {
 	p := &policyMode{refusals: make(map[string]map[string]uint64), maxKeys: o.MaxKeys}
-	p.parts, p.extra = newParts(o.Policy)
 	p.request = http.Request{
 		URL: &p.url, Header: http.Header{}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
@@ -47,6 +43,7 @@ func newPolicyMode(o *Options) (*policyMode, error) {
 	if p.keyer, err = newKeyer(o); err != nil {
 		return nil, err
 	}
+	p.parts, p.extra = newParts(o.Policy)
 	p.limiter, err = httplimit.New(o.Policy, httplimit.WithoutClaims(),
 		httplimit.WithClientAddress(httplimit.ClientAddress{
 			Trusted: cli.Prefixes(o.Trusted), IPv6Bits: o.IPv6Prefix,
@@ -57,8 +54,6 @@ func newPolicyMode(o *Options) (*policyMode, error) {
 		httplimit.WithHooks(httplimit.Hooks{Refused: p.countKey, Shadow: p.countKey}))
 	return p, err
 }
-
-func (p *policyMode) fields() []string { return p.extra }
 
 // countKey counts a refusal of the key of a rule.
 func (p *policyMode) countKey(_ *http.Request, e httplimit.Event) {
@@ -76,7 +71,7 @@ func (p *policyMode) countKey(_ *http.Request, e httplimit.Event) {
 
 // pack returns what the rules look at. The cost is theirs.
 func (p *policyMode) pack(rec *accesslog.Record, format accesslog.Format) pending {
-	peer, forwarded := p.keyer.origin(rec)
+	peer, forwarded := p.origin(rec)
 	p.packed = compositekey.Append(p.packed[:0], peer)
 	p.packed = compositekey.Append(p.packed, strings.Join(forwarded, ","))
 	for i, part := range p.parts {
@@ -144,14 +139,11 @@ func (o *Options) readPolicy(ctx context.Context, stderr io.Writer) error {
 	if o.PolicyFile == "" {
 		return nil
 	}
-	data, err := textfile.Await(ctx, o.PolicyFile, func() (string, error) {
-		data, err := os.ReadFile(o.PolicyFile)
-		return string(data), err
-	})
+	data, err := cli.ReadFile(ctx, o.PolicyFile)
 	if err != nil {
 		return err
 	}
-	if o.Policy, err = cli.ParsePolicyFile(o.PolicyFile, []byte(data)); err != nil {
+	if o.Policy, err = cli.ParsePolicyFile(o.PolicyFile, data); err != nil {
 		return err
 	}
 	if err := checkReplayable(o.Policy); err != nil {

@@ -162,17 +162,21 @@ func (rep *Report) checkNames() error {
 // later ones: the line of a download of hours does. The file of more is not in the order of time.
 const maxLate = 0.001
 
-// checkOrder returns an error about requests that are left out of a file, and whether they are few.
-func (f *File) checkOrder() (few bool, err error) {
+// checkOrder returns an error about requests that are left out of a file. They are a doubt if they
+// are few, and otherwise there is no answer.
+func (rep *Report) checkOrder(f *File) error {
 	if f.Late == 0 {
-		return true, nil
+		return nil
 	}
-	err = fmt.Errorf("%s: %s of %s lines stand behind %s later ones or more", f.Name, grouped(f.Late),
+	err := fmt.Errorf("%s: %s of %s lines stand behind %s later ones or more", f.Name, grouped(f.Late),
 		grouped(f.Lines), grouped(queueRequests/2))
-	if few = float64(f.Late) <= maxLate*float64(f.Lines); few {
-		return true, fmt.Errorf("%w, and are left out", err)
+	if float64(f.Late) <= maxLate*float64(f.Lines) {
+		err = fmt.Errorf("%w, and are left out", err)
+		rep.Doubts = append(rep.Doubts, err.Error()+".")
+		return err
 	}
-	return false, fmt.Errorf("%w: want the lines in the order of time, such as from tb replay"+
+	rep.NoAnswer = "The log is not in the order of time."
+	return fmt.Errorf("%w: want the lines in the order of time, such as from tb replay"+
 		" access.log*, which merges several files, or a file that is sorted by time", err)
 }
 

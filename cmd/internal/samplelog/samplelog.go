@@ -114,8 +114,8 @@ func (s *site) attack(hour float64, requests int, rate float64, client func() st
 
 var (
 	agents = []string{"Chrome/133.0", "Firefox/135.0", "Safari/604.1"}
-	pages  = strings.Fields("/ /about /news /news?page=2 /products /products/42 /search?q=token+bucket" +
-		" /login /old-page /blog")
+	pages  = strings.Fields("/ /about /news /news?page=2 /products /products/42" +
+		" /search?q=token+bucket /login /old-page /blog")
 	// assets are what a browser fetches with a page.
 	assets = strings.Fields("/static/site.css /static/site.js /static/logo.svg /static/site.css" +
 		" /static/font.woff2 /images/header.jpg /images/photo.jpg /favicon.ico")
