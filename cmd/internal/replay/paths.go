@@ -43,15 +43,17 @@ func groupOf(path []byte) []byte {
 	if end := bytes.IndexByte(path[1:], '/'); end >= 0 {
 		group = path[:end+2]
 	}
-	if len(bytes.Trim(group, nameBytes)) > 0 || bytes.HasPrefix(group, []byte("/.")) ||
-		string(group) == "//" || len(group) > maxPart {
+	for _, c := range group { // bytes that have one reading, and the slashes
+		isWord := '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
+		if !isWord && strings.IndexByte("/-_.~", c) < 0 {
+			return nil
+		}
+	}
+	if bytes.HasPrefix(group, []byte("/.")) || string(group) == "//" || len(group) > maxPart {
 		return nil
 	}
 	return group
 }
-
-// nameBytes are the bytes of a segment that have one reading, and the slash.
-const nameBytes = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/-_.~"
 
 // of returns the group of a path, or nil if it is not chosen.
 func (p *pathGroups) of(path []byte) *PathLimit {
