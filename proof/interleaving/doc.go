@@ -9,12 +9,8 @@
 //
 // # Checks
 //
-// In every state, the table has at most MaxKeys keys (C7), and the tokens that callers were
-// granted and kept and the tokens in the buckets are within the bound (C1). A debt counts as tokens
-// below zero. Reserved tokens are also counted at their slots: until each slot, callers may use at
-// most what C1 allows. Tokens that Settle could not charge are added to the bound. Each bucket
-// would be refilled once the slowest rate so far has supplied what callers were granted (C2, also
-// after changes of the limit). Every call returns, and each keeps C4 and C6:
+// In every state, the table has at most MaxKeys keys (C7). Every call returns, and each keeps C4
+// and C6:
 //
 //   - A call whose key is in the table all the time never takes the lock of inserts, even while
 //     keys are moved. It takes no lock at all unless it has to move its bucket.
@@ -22,12 +18,13 @@
 //
 // At the end:
 //
-//   - No thread waits forever, and no token is missing if the clock stood still.
+//   - No thread waits forever.
 //   - Each key is in one small map, where look-ups find it, and has one slot in the order of
 //     eviction. No debt was forgiven while the table had a full bucket.
 //   - There is an order of the calls that explains their answers, the tokens in the buckets,
 //     Stats, and the order in which the table evicts the keys from then on. If one call returned
-//     before another began, it comes first in that order.
+//     before another began, it comes first in that order. So the calls keep C1 to C3 as tb/mutex
+//     does.
 //
 // # Calls of several steps
 //
@@ -46,7 +43,7 @@
 // effect, and may return before the other call has its effect.
 //
 // A call that is under way during a SetLimit may be decided by either limit, even after a call that
-// has already seen the new limit. The bound counts the greater of the two rates from the change on.
+// has already seen the new limit.
 //
 // # Not checked
 //

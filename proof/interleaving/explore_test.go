@@ -1,7 +1,6 @@
 package interleaving
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -146,21 +145,15 @@ func (s *scenario) tierLimits() (all []tb.Limit) {
 type client struct {
 	now  *time.Time
 	held map[string]tb.Reservation
-
-	// For a tally: the use of their tokens, and the use that the present call settles.
-	uses    map[string]*use
-	settles *use
 }
 
 func newClient() *client {
-	return &client{
-		now: new(time.Time), held: make(map[string]tb.Reservation), uses: make(map[string]*use),
-	}
+	return &client{now: new(time.Time), held: make(map[string]tb.Reservation)}
 }
 
 // after returns a client with a clock of its own and the reservations of p.
 func (p *client) after() *client {
-	return &client{now: new(time.Time), held: maps.Clone(p.held), uses: maps.Clone(p.uses)}
+	return &client{now: new(time.Time), held: maps.Clone(p.held)}
 }
 
 // explore runs a variant of the code through the schedules of s, and checks them with m.
@@ -180,27 +173,20 @@ func (s scenario) explore(variant string, m *oracle, o modelcheck.Options) model
 		if err != nil {
 			panic(err)
 		}
-		y := newTally(l, &s)
 		w := newWatch(l, &s)
-		do := func(p *client, c call) any {
-			y.called(c, p)
-			a := p.call(l, c)
-			y.returned(c, p, a)
-			return a
-		}
 		for _, c := range s.before {
-			do(before, c)
+			before.call(l, c)
 		}
 		p := modelcheck.Program{
 			Invariant: func() error {
 				w.stepped()
-				return errors.Join(l.CheckSize(), y.checkBound(), y.checkRefill())
+				return l.CheckSize()
 			},
 			Returned: w.check,
 			Recorded: w.recorded,
 			Format:   formatWord,
 			Final: func(history [][]modelcheck.Returned) error {
-				if err := errors.Join(l.CheckTable(s.undone), y.checkNothingLost()); err != nil {
+				if err := l.CheckTable(s.undone); err != nil {
 					return err
 				}
 				if n := l.Stats().EvictedInDebt; n > 0 && s.full {
@@ -216,7 +202,7 @@ func (s scenario) explore(variant string, m *oracle, o modelcheck.Options) model
 			for _, c := range calls {
 				thread = append(thread, modelcheck.Call{Name: c, Do: func() any {
 					w.called(i, c)
-					return do(of, c)
+					return of.call(l, c)
 				}})
 			}
 			p.Threads = append(p.Threads, thread)

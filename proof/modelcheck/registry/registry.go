@@ -46,11 +46,6 @@ type Limiter interface {
 	// eviction, or is in the wrong map. It may be called while no call is under way. If
 	// undone is true, the order may rank a key later than its stamp.
 	CheckTable(undone bool) error
-	// Available returns the tokens that callers can take from the bucket of key at t.
-	Available(key string, t time.Time) float64
-	// Forgiven returns Stats().Forgiven, and Unpaid returns Stats().Unpaid.
-	Forgiven() float64
-	Unpaid() float64
 }
 
 // Config is the configuration of a limiter.

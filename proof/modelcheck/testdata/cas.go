@@ -130,29 +130,9 @@ func (e *evictor) Digest() uint64 {
 	return modelcheck.Hash([...]uint64{e.earliest, e.evictedFull, e.evictedInDebt, e.forgiven})
 }
 
-func (l exposed) Forgiven() float64 { return l.evictor.stats(0).Forgiven }
-func (l exposed) Unpaid() float64   { return l.limits.unpaid.Tokens() }
-
 func (l exposed) Has(key string) bool {
 	c := l.table.Find(key)
 	return c != nil && c.word.Load() != evicted
-}
-
-func (l exposed) Available(key string, t time.Time) float64 {
-	c := l.table.Find(key)
-	if c == nil {
-		return float64(l.limits.layoutOf(c).tokens)
-	}
-	return l.limits.available(l.limits.layoutOf(c), c, l.clock.instant(t))
-}
-
-// available returns the tokens that callers can take from c at t: 0 if c is evicted.
-func (s *limits) available(m *layout, c *cell, t uint64) float64 {
-	word := c.word.Load()
-	if word == evicted {
-		return 0
-	}
-	return m.level(s.view(m, c, word, t), t, 0).Tokens
 }
 
 // exposedBucket is a limiter whose keys share one bucket.
@@ -187,14 +167,6 @@ func (b exposedBucket) Reserve(
 	return r, err
 }
 
-func (b exposedBucket) Available(_ string, t time.Time) float64 {
-	c := b.cell.Load()
-	if c == nil {
-		return float64(b.layout().tokens)
-	}
-	return b.limits.available(b.layout(), c, b.clock.instant(t))
-}
-
 func (b exposedBucket) Charge(string, float64) (tb.Charge, error) {
 	return nil, errors.New("a bucket has no charges")
 }
@@ -215,8 +187,6 @@ func (b exposedBucket) Stats() (s tb.Stats) {
 }
 
 func (b exposedBucket) Reset(string)          {}
-func (b exposedBucket) Forgiven() float64     { return 0 }
-func (b exposedBucket) Unpaid() float64       { return b.limits.unpaid.Tokens() }
 func (b exposedBucket) Has(string) bool       { return b.cell.Load() != nil }
 func (b exposedBucket) CheckSize() error      { return nil }
 func (b exposedBucket) CheckTable(bool) error { return nil }
