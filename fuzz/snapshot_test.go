@@ -14,53 +14,41 @@ import (
 // TestRestoredLimiterGoesOn restores snapshots into new limiters, of the other implementation too.
 // They decide as the limiter that goes on.
 func TestRestoredLimiterGoesOn(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 4))
 	indebted, held := 0, 0
-	for program := range 2000 {
-		now := time.Date(2026, 3, 4, 5, 6, 7, 8, time.UTC).Add(time.Duration(rng.Int64N(1e10)))
-		limit := randomLimit(rng)
-		clock := tb.WithClock(func() time.Time { return now })
-		limiters := make([]limiter, 4)
-		for i := range limiters {
-			limiters[i] = newLimiter(t, i%2, limit, clock)
-			_, _ = limiters[i].Peek(t.Context(), "") // all count units from the same instant
+	eachProgram(t, *programs, func(rng *rand.ChaCha8) {
+		in := randomInput(rng, 500)
+		limit := in.usualLimit()
+		runners := make([]runner, 4) // two that go on, and two that are restored
+		for i := range runners {
+			r := &runners[i]
+			r.now = time.Date(2026, 3, 4, 5, 6, 7, 8, time.UTC)
+			clock := tb.WithClock(func() time.Time { return r.now })
+			r.limiter = newLimiter(t, i%2, limit, clock)
+			r.run(program{}) // all count units from the same instant
 		}
-		step := func(limiters []limiter) {
-			now = now.Add(time.Duration(rng.ExpFloat64() * float64(limit.Per) / 4))
-			key, n := string(rune('a'+rng.IntN(4))), 1+rng.IntN(limit.Capacity)
-			if rng.IntN(8) == 0 {
-				until := now.Add(time.Duration(rng.ExpFloat64() * float64(limit.Per)))
-				for _, l := range limiters {
-					if err := l.Hold(t.Context(), key, until); err != nil {
-						t.Fatal(err)
+		next := func(runners []runner) {
+			p := program{limit: limit}
+			for range 10 {
+				c := in.call(restarted[:], limit, 4)
+				c.step = c.step.Abs() % (limit.Per / 16) // not late: a full bucket is not saved
+				p.calls = append(p.calls, c)
+			}
+			want := runners[0].run(p)
+			for i := range runners[1:] {
+				for n, got := range runners[i+1].run(p) {
+					got.late, got.own, got.ownBefore = want[n].late, want[n].own, want[n].ownBefore
+					if got.stats = want[n].stats; got != want[n] {
+						t.Fatalf("%vcall %d, limiter %d: %+v, want %+v", p, n, i+1, got, want[n])
 					}
 				}
 			}
-			reserve := rng.IntN(3) == 0
-			answer := func(l limiter) (d tb.Decision, delay time.Duration) {
-				if !reserve {
-					d, _ = l.AllowN(t.Context(), key, float64(n))
-					return d, 0
-				}
-				r, _ := l.Reserve(t.Context(), key, float64(n))
-				return r.Decision, r.Delay()
-			}
-			want, wantDelay := answer(limiters[0])
-			for i, l := range limiters[1:] {
-				if got, delay := answer(l); got != want || delay != wantDelay {
-					t.Fatalf("program %d, limit %+v, limiter %d: %+v, %v, want %+v, %v",
-						program, limit, i+1, got, delay, want, wantDelay)
-				}
-			}
 		}
-		for range 10 {
-			step(limiters[:2])
+		next(runners[:2])
+		saved := maps.Collect(runners[0].Snapshot())
+		if also := maps.Collect(runners[1].Snapshot()); !maps.Equal(saved, also) {
+			t.Fatalf("cas has %v, and mutex %v", saved, also)
 		}
-		saved := maps.Collect(limiters[0].Snapshot())
-		for key, s := range limiters[1].Snapshot() {
-			if saved[key] != s {
-				t.Fatalf("program %d: key %s is %+v in cas, %+v in mutex", program, key, saved[key], s)
-			}
+		for _, s := range saved {
 			if s.Tokens < 0 {
 				indebted++
 			}
@@ -68,17 +56,18 @@ func TestRestoredLimiterGoesOn(t *testing.T) {
 				held++
 			}
 		}
-		now = now.Add(time.Duration(rng.Int64N(int64(limit.Per))))
-		for _, l := range limiters[2:] {
-			if err := l.Restore(maps.All(saved)); err != nil {
+		now := runners[0].now.Add(in.within(limit) / 8)
+		for i := range runners {
+			if runners[i].now = now; i < 2 {
+				continue
+			}
+			if err := runners[i].Restore(maps.All(saved)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		for range 10 {
-			step(limiters)
-		}
-	}
-	if min(indebted, held) < 500 {
+		next(runners)
+	})
+	if min(indebted, held) < *programs/10 {
 		t.Errorf("%d buckets were saved in debt and %d held, too few", indebted, held)
 	}
 }
