@@ -9,11 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	envoy "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
-	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
@@ -40,35 +36,25 @@ func startRLS(t *testing.T, flags ...string) *process {
 func TestRLSUnderLoad(t *testing.T) {
 	const burst = 1000
 	text := func(yearly int) string {
-		return fmt.Sprintf("domain: d\ndescriptors:\n- {key: k, rate_limit: {unit: year,"+
+		return fmt.Sprintf("domain: soak\ndescriptors:\n- {key: client, rate_limit: {unit: year,"+
 			" requests_per_unit: %d, burst: %d}}", yearly, burst)
 	}
 	file := testkit.File(t, "d.yaml", text(1))
 	p := startRLS(t, "--config="+file, "--shutdown-delay=100ms")
-	request := &ratelimit.RateLimitRequest{
-		Domain: "d", Descriptors: []*envoy.RateLimitDescriptor{{
-			Entries: []*envoy.RateLimitDescriptor_Entry{{Key: "k", Value: "v"}},
-		}},
-	}
 	var stopping atomic.Bool
 	var granted, answered atomic.Int64
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() { // until the service has stopped
-			conn, err := grpc.NewClient(p.proxy, grpc.WithTransportCredentials(insecure.NewCredentials()))
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer conn.Close()
-			client := ratelimit.NewRateLimitServiceClient(conn)
+			c := &grpcClient{address: p.proxy}
+			defer c.close()
+			var err error
 			for err == nil {
-				var answer *ratelimit.RateLimitResponse
-				answer, err = client.ShouldRateLimit(t.Context(), request)
-				answered.Add(1)
-				if err == nil && answer.OverallCode == ratelimit.RateLimitResponse_OK {
+				var ok bool
+				if ok, err = c.ask(t.Context(), request{client: "192.0.2.1"}); ok {
 					granted.Add(1)
 				}
+				answered.Add(1)
 			}
 			if !stopping.Load() || status.Code(err) != codes.Unavailable {
 				t.Error(err)
