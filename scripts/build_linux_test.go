@@ -70,5 +70,6 @@ func TestImageDownloadsModulesFirst(t *testing.T) {
 
 // NOTICE has the licences of what is linked into the programs, whatever the platform is.
 func TestNotice(t *testing.T) {
-	newRepository(t, "git init -q").run(`"$tree/scripts/notice" NOTICE; diff "$tree/cmd/NOTICE" NOTICE`)
+	newRepository(t, "git init -q").run(`"$tree/scripts/notice" NOTICE
+		diff "$tree/cmd/NOTICE" NOTICE`)
 }

@@ -26,9 +26,9 @@ func drawing(t *testing.T, i int) map[string]int {
 	return floors
 }
 
-// TestHouseHasArrowsOnlyDown requires that each package has a floor in the drawing of DESIGN.md, and
-// imports only packages of floors below. Each file of httplimit and of tb/cas has a room in a drawing
-// of its own, and names only what files of its room and of the rooms below declare.
+// TestHouseHasArrowsOnlyDown requires that each package has a floor in the drawing of DESIGN.md,
+// and imports only packages of floors below. Each file of httplimit and of tb/cas has a room in a
+// drawing of its own, and names only what files of its room and of the rooms below declare.
 func TestHouseHasArrowsOnlyDown(t *testing.T) {
 	const module = "github.com/seed-181794aa/ratelimit"
 	floors := drawing(t, 0) // by package, or by prefix and *

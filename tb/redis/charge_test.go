@@ -247,7 +247,8 @@ func TestInertCharges(t *testing.T) {
 		for _, charges := range [][]tb.Charge{
 			{c}, {newCharge(t, l, "b", 1), c}, {c, &inMemory}, {&inMemory, newCharge(t, l, "b", 1), c},
 		} {
-			if _, _, err := TakeAll(t.Context(), time.Now(), charges, nil); errs[i] == nil || !errors.Is(err, errs[i]) {
+			_, _, err := TakeAll(t.Context(), time.Now(), charges, nil)
+			if errs[i] == nil || !errors.Is(err, errs[i]) {
 				t.Errorf("charge %d in %d: error %v, want %v", i, len(charges), err, errs[i])
 			}
 		}
