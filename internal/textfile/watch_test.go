@@ -2,6 +2,7 @@ package textfile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -43,15 +44,9 @@ func TestPolls(t *testing.T) {
 	in := func(name string) string { return filepath.Join(dir, name) }
 	write := func(text string) {
 		t.Helper()
-		version := t.TempDir()
-		err := os.WriteFile(filepath.Join(version, "file"), []byte(text), 0o600)
-		if err == nil {
-			err = os.Symlink(version, in("next"))
-		}
-		if err == nil {
-			err = os.Rename(in("next"), in("..data"))
-		}
-		if err != nil {
+		version := file(t, text)
+		err := os.Symlink(filepath.Dir(version), in("next"))
+		if err = errors.Join(err, os.Rename(in("next"), in("..data"))); err != nil {
 			t.Fatal(err)
 		}
 	}
