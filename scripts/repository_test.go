@@ -15,9 +15,11 @@ type repository struct {
 	dir, tree string
 }
 
-// try runs commands until one fails, and returns what they print, and the error of the last one.
+// try runs commands until one fails, whose text is then the last that try returns of what they
+// print.
 func (r repository) try(commands string) (string, error) {
-	cmd := exec.CommandContext(r.t.Context(), "bash", "-euo", "pipefail", "-c", commands)
+	commands = `trap 'echo "failed: $BASH_COMMAND"' ERR` + "\n" + commands
+	cmd := exec.CommandContext(r.t.Context(), "bash", "-Eeuo", "pipefail", "-c", commands)
 	cmd.Dir = r.dir
 	cmd.Env = append(os.Environ(), "GOWORK=", "tree="+r.tree)
 	out, err := cmd.CombinedOutput()
@@ -29,7 +31,7 @@ func (r repository) run(commands string) string {
 	r.t.Helper()
 	out, err := r.try(commands)
 	if err != nil {
-		r.t.Fatalf("%s: %v\n%s", commands, err, out)
+		r.t.Fatalf("%s\n%v:\n%s", commands, err, out)
 	}
 	return out
 }

@@ -10,19 +10,6 @@ import (
 	"testing"
 )
 
-// judges have the tool of each language. A language without a judge is an error.
-var judges = map[string]func(*testing.T, fence){
-	"":          judgeOutput,
-	"diff":      func(*testing.T, fence) {},
-	"caddyfile": readBy("docs/caddy.md"), // TestAllExamplesRun of caddy, which is outside of go.work
-	"go":        judgeGo,
-	"json":      judgeJSON,
-	"yaml": func(t *testing.T, f fence) { // limits of tb-rls
-		f.run(t, f.dir, "tb-rls", "--check", "--config", f.write(t, "limits.yaml", f.text))
-	},
-	"sh": judgeShell,
-}
-
 // TestFencedBlocks gives each fenced block of each document to the tool that its readers use.
 func TestFencedBlocks(t *testing.T) {
 	build := exec.Command("go", "build", "-o", t.TempDir(), "./cmd/tb", "./cmd/tb-rls")
@@ -42,11 +29,7 @@ func TestFencedBlocks(t *testing.T) {
 			t.Run(fmt.Sprintf("%s:%d", name, f.line), func(t *testing.T) {
 				f.dir, f.document = t.TempDir(), name
 				f.write(t, "policy.json", policy)
-				judge, ok := judges[f.language]
-				if !ok {
-					t.Fatalf("no tool for the language %q", f.language)
-				}
-				judge(t, f)
+				f.judge(t)
 			})
 		}
 	}
@@ -55,57 +38,42 @@ func TestFencedBlocks(t *testing.T) {
 	}
 }
 
-// judgeGo runs a program, which ends with what it prints, and finds a snippet in the code of the
-// repository, where go test compiles it.
-func judgeGo(t *testing.T, f fence) {
-	if strings.HasPrefix(f.text, "package ") {
+// judge gives a block to the tool of its language. A language without one is an error.
+func (f fence) judge(t *testing.T) {
+	isProgram := strings.HasPrefix(f.text, "package ")
+	switch {
+	case f.language == "caddyfile" || strings.Contains(f.text, `"handler":`):
+		if f.document != "docs/caddy.md" { // where TestAllExamplesRun of another module reads it
+			t.Errorf("no test reads blocks of %s in this document", f.language)
+		}
+	case f.language == "go" && isProgram: // it ends with what it prints
 		_, want, _ := strings.Cut(f.text, "\n// Output: ")
 		if got := f.run(t, "../..", "go", "run", f.write(t, "main.go", f.text)); got != want {
 			t.Errorf("the program prints %q, want %q", got, want)
 		}
-	} else {
+	case f.language == "go": // go test compiles it in a file of the repository
 		requireCode(t, strings.TrimPrefix(f.text, "import "))
-	}
-}
-
-// judgeOutput finds the output of examples/hierarchy in its test. Others are drawings, or outputs
-// that the tests of their programs read.
-func judgeOutput(t *testing.T, f fence) {
-	if f.document == "docs/hierarchies.md" {
+	case f.document == "docs/hierarchies.md" && f.language == "": // the test of its example has it
 		requireCode(t, f.text)
-	}
-}
-
-// judgeJSON checks a policy, or a handler of Caddy.
-func judgeJSON(t *testing.T, f fence) {
-	if strings.Contains(f.text, `"handler":`) {
-		readBy("docs/caddy.md")(t, f)
-	} else {
+	case f.language == "" || f.language == "diff": // drawings, and outputs that other tests read
+	case f.language == "json":
 		f.run(t, f.dir, "tb", "policy", "check", "policy.json")
-	}
-}
-
-// readBy is the judge of blocks that a test of another module reads, in this document only.
-func readBy(document string) func(*testing.T, fence) {
-	return func(t *testing.T, f fence) {
-		if f.document != document {
-			t.Errorf("no test reads blocks of %s in this document", f.language)
+	case f.language == "yaml":
+		f.run(t, f.dir, "tb-rls", "--check", "--config", f.write(t, "limits.yaml", f.text))
+	case f.language == "sh": // beside a log and the last policy of the document
+		if _, err := exec.LookPath("bash"); err != nil {
+			t.Skip("bash is not installed")
 		}
+		log := strings.Builder{}
+		for i := range 200 {
+			fmt.Fprintf(&log, "192.0.2.%d - - [01/Jul/2026:%02d:00:00 +0000] \"GET /a HTTP/1.1\" 200 9\n",
+				i%9, i/9)
+		}
+		f.write(t, "access.log", log.String())
+		f.run(t, f.dir, "bash", "-euc", f.text)
+	default:
+		t.Errorf("no tool for the language %q", f.language)
 	}
-}
-
-// judgeShell runs commands beside a log and the last policy of the document above them.
-func judgeShell(t *testing.T, f fence) {
-	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip("bash is not installed")
-	}
-	log := strings.Builder{}
-	for i := range 200 {
-		fmt.Fprintf(&log, "192.0.2.%d - - [01/Jul/2026:%02d:00:00 +0000] \"GET /a HTTP/1.1\" 200 9\n",
-			i%9, i/9)
-	}
-	f.write(t, "access.log", log.String())
-	f.run(t, f.dir, "bash", "-euc", f.text)
 }
 
 // TestTablesStandInCode requires that the code in the tables of docs/migrate.md stands in a file.
