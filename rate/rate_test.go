@@ -2,7 +2,6 @@ package rate_test
 
 import (
 	"context"
-	"errors"
 	"math"
 	"strings"
 	"sync"
@@ -86,35 +85,32 @@ func TestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lim := rate.NewLimiter(2, 4)
 		start := time.Now()
-		after := func(want time.Duration, err error, part string) {
+		wait := func(ctx context.Context, n int, after time.Duration, part string) {
 			t.Helper()
-			if got := time.Since(start); got != want {
-				t.Errorf("after %v, want %v", got, want)
-			}
-			if (err == nil) != (part == "") || err != nil && !strings.Contains(err.Error(), part) {
-				t.Errorf("error %v, want %q", err, part)
+			err := lim.WaitN(ctx, n)
+			if got := time.Since(start); got != after || (err == nil) != (part == "") ||
+				err != nil && !strings.Contains(err.Error(), part) {
+				t.Errorf("after %v, error %v, want %v, %q", got, err, after, part)
 			}
 		}
-		wait := func(within time.Duration, n int) error {
-			ctx, cancel := context.WithTimeout(t.Context(), within)
-			defer cancel()
-			return lim.WaitN(ctx, n)
+		within := func(d time.Duration) context.Context {
+			ctx, cancel := context.WithTimeout(t.Context(), d)
+			t.Cleanup(cancel)
+			return ctx
 		}
-		after(0, wait(1, 4), "")
-		after(0, wait(1, 5), "burst 4")
-		after(0, wait(2*time.Second-1, 4), "context deadline")
-		after(2*time.Second, wait(2*time.Second, 4), "")
-		after(2500*time.Millisecond, lim.Wait(t.Context()), "")
+		wait(within(1), 4, 0, "")
+		wait(within(1), 5, 0, "burst 4")
+		wait(within(2*time.Second-1), 4, 0, "context deadline")
+		wait(within(2*time.Second), 4, 2*time.Second, "")
+		wait(t.Context(), 1, 2500*time.Millisecond, "")
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(500*time.Millisecond, cancel)
-		if err := lim.WaitN(ctx, 4); !errors.Is(err, context.Canceled) {
-			t.Errorf("error %v, want context.Canceled", err)
-		}
-		after(3*time.Second, lim.WaitN(ctx, 1), "canceled")
+		wait(ctx, 4, 3*time.Second, context.Canceled.Error())
+		wait(ctx, 1, 3*time.Second, context.Canceled.Error())
 		for _, n := range []int{1, 0, -1} {
-			after(3*time.Second, lim.WaitN(late{t.Context()}, n), "context deadline")
+			wait(late{t.Context()}, n, 3*time.Second, "context deadline")
 		}
-		after(3*time.Second, lim.Wait(t.Context()), "") // the cancelled call took nothing
+		wait(t.Context(), 1, 3*time.Second, "") // the cancelled call took nothing
 	})
 }
 
