@@ -43,13 +43,11 @@ func TestHouseHasArrowsOnlyDown(t *testing.T) {
 		return f
 	}
 	rooms := map[string]map[string]int{"httplimit": drawing(t, 1), "tb/cas": drawing(t, 2)}
-	type part struct {
-		name, dir string
-		room      int
-		file      *ast.File
+	roomOf := func(name string) int {
+		return rooms[path.Dir(name)][strings.TrimSuffix(path.Base(name), ".go")]
 	}
-	var parts []part
-	declared := map[string]part{} // by directory and name
+	inRooms := map[string]*ast.File{} // by name
+	declared := map[string]string{}   // names of files, by directory and name
 	imports, names := 0, 0
 	for _, name := range files(t, ".go") {
 		if strings.HasSuffix(name, "_test.go") {
@@ -79,23 +77,22 @@ func TestHouseHasArrowsOnlyDown(t *testing.T) {
 		if rooms[dir] == nil {
 			continue
 		}
-		p := part{name, dir, rooms[dir][strings.TrimSuffix(path.Base(name), ".go")], file}
-		if p.room == 0 {
+		if roomOf(name) == 0 {
 			t.Errorf("%s has no room", name)
 		}
-		parts = append(parts, p)
+		inRooms[name] = file
 		for _, object := range file.Scope.Objects {
-			declared[dir+object.Name] = p
+			declared[dir+object.Name] = name
 		}
 	}
-	for _, p := range parts {
-		for _, name := range p.file.Unresolved {
-			to, ours := declared[p.dir+name.Name]
+	for from, file := range inRooms {
+		for _, name := range file.Unresolved {
+			to, ours := declared[path.Dir(from)+name.Name]
 			if !ours {
 				continue
 			}
-			if names++; to.room < p.room {
-				t.Errorf("%s names %s, which %s of a room above declares", p.name, name.Name, to.name)
+			if names++; roomOf(to) < roomOf(from) {
+				t.Errorf("%s names %s, which %s of a room above declares", from, name.Name, to)
 			}
 		}
 	}
