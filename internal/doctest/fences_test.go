@@ -12,12 +12,9 @@ import (
 
 // TestFencedBlocks gives each fenced block of each document to the tool that its readers use.
 func TestFencedBlocks(t *testing.T) {
-	build := exec.Command("go", "build", "-o", t.TempDir(), "./cmd/tb", "./cmd/tb-rls")
-	build.Dir = "../.."
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	t.Setenv("PATH", build.Args[3]+":"+os.Getenv("PATH"))
+	bin := t.TempDir()
+	fence{}.run(t, "../..", "go", "build", "-o", bin, "./cmd/tb", "./cmd/tb-rls")
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	counts := map[string]int{}
 	for _, name := range files(t, ".md") {
 		policy := "" // the policy that a command of the document reads
@@ -40,9 +37,9 @@ func TestFencedBlocks(t *testing.T) {
 
 // judge gives a block to the tool of its language. A language without one is an error.
 func (f fence) judge(t *testing.T) {
-	isProgram := strings.HasPrefix(f.text, "package ")
+	isProgram, isCaddy := strings.HasPrefix(f.text, "package "), strings.Contains(f.text, `"handler":`)
 	switch {
-	case f.language == "caddyfile" || strings.Contains(f.text, `"handler":`):
+	case f.language == "caddyfile" || f.language == "json" && isCaddy:
 		if f.document != "docs/caddy.md" { // where TestAllExamplesRun of another module reads it
 			t.Errorf("no test reads blocks of %s in this document", f.language)
 		}
@@ -64,12 +61,12 @@ func (f fence) judge(t *testing.T) {
 		if _, err := exec.LookPath("bash"); err != nil {
 			t.Skip("bash is not installed")
 		}
-		log := strings.Builder{}
+		var log []byte
 		for i := range 200 {
-			fmt.Fprintf(&log, "192.0.2.%d - - [01/Jul/2026:%02d:00:00 +0000] \"GET /a HTTP/1.1\" 200 9\n",
+			log = fmt.Appendf(log, "192.0.2.%d - - [01/Jul/2026:%02d:00:00 +0000] \"GET /a HTTP/1.1\" 200 9\n",
 				i%9, i/9)
 		}
-		f.write(t, "access.log", log.String())
+		f.write(t, "access.log", string(log))
 		f.run(t, f.dir, "bash", "-euc", f.text)
 	default:
 		t.Errorf("no tool for the language %q", f.language)
