@@ -42,7 +42,6 @@ type perRequest struct {
 	delay    time.Duration // the longest of the enforced rules
 	slowest  *entry        // whose delay it is
 
-	hasFault   bool // an entry may have a fault
 	failedOpen bool // the store failed, and the request passes
 }
 
@@ -131,11 +130,8 @@ func (c *call) enforced() iter.Seq[*entry] {
 }
 
 func (c *call) firstFault() *entry {
-	if !c.hasFault { // as of most requests
-		return nil
-	}
-	for e := range c.enforced() {
-		if e.fault != noFault {
+	for i := range c.entries {
+		if e := &c.entries[i]; e.fault != noFault && !e.Shadow {
 			return e
 		}
 	}

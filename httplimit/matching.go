@@ -165,7 +165,7 @@ func (c *call) pushFault(r *rule, f fault, key string) {
 }
 
 func (c *call) setFault(e *entry, f fault, key string) {
-	e.fault, e.faultyKey, c.hasFault = f, key, true
+	e.fault, e.faultyKey = f, key
 	e.decision = tb.Decision{RetryAfter: tb.Never}
 }
 

@@ -23,9 +23,7 @@ type compiled struct {
 	except        []exception
 	sets          []*set
 	rules         []*rule // of all sets, with their fallbacks, in order
-	settles       bool    // a rule has its cost in the response
 	unverifiedJWT bool
-	adapts        bool  // the rate of a rule
 	delays        bool  // an enforced rule delays
 	shadows       bool  // a rule is a shadow rule
 	maxWaiting    int64 // requests
@@ -102,10 +100,8 @@ func (l *Limiter) compile(p *policy.Policy, before *compiled) (*compiled, error)
 		if err := l.addControl(r, old); err != nil {
 			return nil, err
 		}
-		out.adapts = out.adapts || r.control != nil
-		out.delays = out.delays || r.OnLimit == policy.Delay && !r.Shadow
 		out.shadows = out.shadows || r.Shadow
-		out.settles = out.settles || r.price.inResponse
+		out.delays = out.delays || r.OnLimit == policy.Delay && !r.Shadow
 	}
 	return out, nil
 }

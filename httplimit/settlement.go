@@ -43,28 +43,29 @@ type Settlement struct {
 
 // newSettlement returns the settlement of a granted request, or nil if it has none.
 func (c *call) newSettlement(observed bool) *Settlement {
-	adapts := observed && c.policy.adapts && CanForward(c.r) &&
-		!strings.ContainsFunc(c.r.Header.Get("Upgrade"), isNotPrintable) // a ReverseProxy answers 502
-	if !c.policy.settles && !adapts {
-		return nil
-	}
-	s := &Settlement{call: c}
-	settles := false
+	var s *Settlement
 	for i := range c.entries {
 		e := &c.entries[i]
-		settles = settles || c.settles(e)
+		adapts := observed && e.control != nil && c.hasTaken(e) && c.isForwarded()
+		if !adapts && !c.settles(e) {
+			continue
+		}
+		if s == nil {
+			s = &Settlement{call: c}
+		}
 		s.byStatus = s.byStatus || e.price.kind == policy.ResponseStatus
-		if adapts && e.control != nil && c.hasTaken(e) {
+		if adapts {
 			s.flights = append(s.flights, e.control.Begin())
 		}
-	}
-	if !settles && s.flights == nil {
-		return nil
 	}
 	return s
 }
 
-func isNotPrintable(r rune) bool { return r < ' ' || r > '~' }
+// isForwarded reports whether a ReverseProxy sends the request on, and does not answer 502 itself.
+func (c *call) isForwarded() bool {
+	isNotPrintable := func(r rune) bool { return r < ' ' || r > '~' }
+	return CanForward(c.r) && !strings.ContainsFunc(c.r.Header.Get("Upgrade"), isNotPrintable)
+}
 
 // hasTaken reports whether the tokens of an entry of a granted request are taken. If the store has
 // failed, a request that has waited before has given them back.

@@ -163,8 +163,7 @@ func (o *object) rule(r *Rule) {
 	o.duration("max_delay", &r.MaxDelay)
 	o.duration("block", &r.Block)
 	o.object("priority", func(c *object) {
-		c.require("by")
-		c.require("keep")
+		c.require("by", "keep")
 		c.text("by", &r.Priority.By)
 		c.object("keep", func(all *object) { entries(all, &r.Priority.Keep, 0, all.float0) })
 	})
@@ -193,8 +192,7 @@ func (o *object) cost(c *Cost) {
 
 func (o *object) tiers(t *Tiers, smallBurst bool) {
 	o.object("tiers", func(c *object) {
-		c.require("by")
-		c.require("limits")
+		c.require("by", "limits")
 		c.text("by", &t.By)
 		c.object("limits", func(all *object) {
 			entries(all, &t.Limits, unreadLimit, func(name string, l *tb.Limit) {
@@ -207,9 +205,7 @@ func (o *object) tiers(t *Tiers, smallBurst bool) {
 func (o *object) adaptive(a *Adaptive) {
 	before := len(o.errs)
 	o.object("adaptive", func(c *object) {
-		for _, name := range []string{"min", "max", "target_p99"} {
-			c.require(name)
-		}
+		c.require("min", "max", "target_p99")
 		c.float("min", &a.Min, above0)
 		c.float("max", &a.Max, above0)
 		c.duration("target_p99", &a.TargetP99)

@@ -35,27 +35,21 @@ func (o *object) add(name, format string, args ...any) {
 	o.errs.Add(o.path.Field(name), format, args...)
 }
 
-// take removes a field and returns its value, and whether it was there and is a T. A value of
-// another type is an error: want says what it must be.
+// take removes a field and returns its value, and whether it was there and is a T.
 func take[T any](o *object, name, want string) (v T, ok bool) {
 	raw, there := o.values[name]
 	if !there {
 		return v, false
 	}
 	delete(o.values, name)
-	if v, ok = raw.(T); !ok {
-		o.add(name, wantKind, want, kindOf(raw))
-	}
-	return v, ok
+	return as[T](o, o.path.Field(name), raw, want)
 }
 
-const wantKind = "must be %s (got %s)"
-
-// element returns the element i of an array as a T, and whether it is one.
-func element[T any](o *object, name string, i int, raw any, want string) (T, bool) {
-	v, ok := raw.(T)
-	if !ok {
-		o.errs.Add(o.path.Field(name).Index(i), wantKind, want, kindOf(raw))
+// as returns a value as a T, and whether it is one. A value of another type is an error: want says
+// what it must be.
+func as[T any](o *object, path Path, raw any, want string) (v T, ok bool) {
+	if v, ok = raw.(T); !ok {
+		o.errs.Add(path, "must be %s (got %s)", want, kindOf(raw))
 	}
 	return v, ok
 }
@@ -71,8 +65,12 @@ func (o *object) put(name string, value any, isSet bool) {
 	}
 }
 
-// require is for a field that must be there, also if it is zero. It comes before the field.
-func (o *object) require(name string) { o.requireOr(name, "is missing") }
+// require is for fields that must be there, also if they are zero. It comes before the fields.
+func (o *object) require(names ...string) {
+	for _, name := range names {
+		o.requireOr(name, "is missing")
+	}
+}
 
 // requireOr is require with the text of the error.
 func (o *object) requireOr(name, problem string) {
@@ -146,7 +144,7 @@ func list[T any](o *object, name string, all *[]T, unread T, f func(*object, *T)
 	}
 	elements, _ := take[[]any](o, name, "an array")
 	for i, raw := range elements {
-		if e, ok := element[*object](o, name, i, raw, "an object"); ok {
+		if e, ok := as[*object](o, o.path.Field(name).Index(i), raw, "an object"); ok {
 			v := unread
 			f(e, &v)
 			e.checkUnknown()
@@ -164,7 +162,7 @@ func (o *object) texts(name string, all *[]string, valid string) {
 	}
 	elements, _ := take[[]any](o, name, "an array")
 	for i, raw := range elements {
-		s, ok := element[string](o, name, i, raw, "a string")
+		s, ok := as[string](o, o.path.Field(name).Index(i), raw, "a string")
 		if !ok {
 			s = valid + strconv.Itoa(i)
 		}
@@ -216,11 +214,10 @@ func choice[T ~int](o *object, name string, v *T, names []string) {
 }
 
 func (o *object) either(name string, isSecond *bool, names []string) {
-	if o.writes {
-		o.put(name, names[1], *isSecond)
-		return
+	i := 0
+	if *isSecond {
+		i = 1
 	}
-	var i int
 	choice(o, name, &i, names)
 	*isSecond = i == 1
 }
