@@ -83,9 +83,8 @@
 // classes (choice.go), by its path (path.go), the parts of its key (key.go, claims.go,
 // fieldvalue.go, address.go) and its cost (cost.go). take.go takes the tokens from the store
 // (store.go), and wait.go waits for them. block.go holds the keys of a refusal. Then response.go
-// writes the fields of the response (ruletext.go, durations.go), and refusal.go answers a refusal.
-// settlement.go settles the costs that the response has. reload.go replaces the policy meanwhile
-// (policyfile.go), stats.go counts, snapshot.go saves, explain.go explains and reset.go forgives.
-// limiter.go, option.go, policy.go and decision.go have the types of an application, and
-// forward.go is for proxies.
+// writes the fields of the response (durations.go), and refusal.go answers a refusal. settlement.go
+// settles the costs that the response has. reload.go replaces the policy meanwhile, stats.go
+// counts, snapshot.go saves, explain.go explains and reset.go forgives. limiter.go, option.go,
+// policy.go and decision.go have the types of an application.
 package httplimit

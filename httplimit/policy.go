@@ -1,9 +1,12 @@
 package httplimit
 
 import (
+	"context"
 	"fmt"
+	"os"
 
 	"github.com/seed-181794aa/ratelimit/httplimit/policy"
+	"github.com/seed-181794aa/ratelimit/internal/textfile"
 )
 
 // These are the types of package policy, where their fields are described.
@@ -70,5 +73,70 @@ func (l *Limiter) parse(data []byte) (*Policy, error) {
 	return policy.ParseWith(data, func(p *Policy) policy.Problems {
 		_, errs := l.arrange(p)
 		return errs
+	})
+}
+
+// PolicyFile is a policy in a file that a Limiter follows.
+type PolicyFile struct {
+	// Name is the name of a regular file of at most 16 MiB.
+	Name string
+	// Text is the text of the policy that is in force, for Limiter.Follow.
+	Text string
+	// Reloaded is called with each reading of the file that differs from the one before. It may be
+	// nil, and is not called twice at the same time.
+	Reloaded func(Reload)
+	// Signals make the limiter read the file and put it in force, changed or not. It may be nil.
+	Signals <-chan os.Signal
+}
+
+// Reload is a reading of a PolicyFile.
+type Reload struct {
+	Cause string // "the file changed" or "SIGHUP"
+	// Policy is in force from now on. It is nil if Err is why the policy before it stays in force. Err
+	// joins everything that is wrong, each with its path.
+	Policy *Policy
+	Err    error
+}
+
+// FromFile is New with the policy in a file, which the limiter then follows until ctx is done: see
+// Limiter.Follow. It returns an error if ctx is done before the file is read.
+func FromFile(ctx context.Context, f PolicyFile, opts ...Option) (*Limiter, error) {
+	var err error
+	if f.Text, err = textfile.ReadUntil(ctx, f.Name); err != nil {
+		return nil, fmt.Errorf("httplimit: %w", err)
+	}
+	p, err := ParsePolicyFor([]byte(f.Text), opts...)
+	if err != nil {
+		return nil, err
+	}
+	l, err := New(p, opts...)
+	if err == nil {
+		go l.Follow(ctx, f)
+	}
+	return l, err
+}
+
+// Follow puts the policy of a file in force whenever the file changes, until ctx is done. It reads
+// the file four times a second, also behind symbolic links that are replaced, and applies what two
+// readings in a row have. A policy with an error changes nothing: see SetPolicy.
+func (l *Limiter) Follow(ctx context.Context, f PolicyFile) {
+	textfile.Watch(ctx, f.Signals, &textfile.Watcher{
+		Read:    func() (string, error) { return textfile.Read(f.Name) },
+		Applied: textfile.Content{Text: f.Text},
+		Apply: func(c textfile.Content, why string) {
+			p, err := (*Policy)(nil), c.Err()
+			if err == nil {
+				p, err = l.parse([]byte(c.Text))
+			}
+			if err == nil {
+				err = l.SetPolicy(p)
+			}
+			if err != nil {
+				p = nil
+			}
+			if f.Reloaded != nil {
+				f.Reloaded(Reload{why, p, err})
+			}
+		},
 	})
 }
