@@ -12,11 +12,10 @@ import (
 // ClientAddress says how the address of a client behind proxies is found. The zero value trusts
 // no proxy: the client is the peer of the connection.
 //
-// The address is the peer's or, as long as the address found so far is in Trusted, the next
-// entry of Header from the right. Entries further left are unverified. Empty entries are skipped,
-// and an entry that is not the address of a host ends the search, so a client can neither choose
-// its address nor avoid having one. An IPv6 address that has an IPv4 address in it (mapped, NAT64
-// or 6to4) counts as the IPv4 address.
+// The address is the peer's or, as long as the address found so far is in Trusted, the next entry
+// of Header from the right. An entry that is not the address of a host ends the search, so a client
+// can neither choose its address nor avoid having one. An IPv6 address that has an IPv4 address in
+// it (mapped, NAT64 or 6to4) counts as the IPv4 address.
 type ClientAddress struct {
 	// Trusted are the networks of the proxies whose Header is believed. A peer without an
 	// address, as on a Unix socket, is in no network: all its clients count as one. A program that

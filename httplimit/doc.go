@@ -29,11 +29,10 @@
 //
 // # Costs known afterwards
 //
-// The cost of a request may be in its response, such as the tokens of a language model or the bytes
-// of the body: see [Cost]. Middleware charges the request with an estimate and settles it when the
-// response has ended. The ResponseWriter of such a request is wrapped and keeps its optional
-// methods. docs/policy.md states the bound. An application without Middleware calls [Limiter.Admit]
-// and settles with the [Settlement].
+// The cost of a request may be in its response, such as the tokens of a language model: see [Cost].
+// Middleware charges an estimate and settles it when the response has ended. The ResponseWriter of
+// such a request is wrapped and keeps its optional methods. docs/policy.md states the bound. An
+// application without Middleware calls [Limiter.Admit] and settles with the [Settlement].
 //
 // A server that is not of net/http makes a Request for its rules, and calls [Limiter.Take].
 // [WithHeader] reads the fields of such requests.
@@ -49,25 +48,17 @@
 //
 // # Delay
 //
-// A rule with OnLimit [Delay] makes a request wait for its tokens instead of refusing it, if the
-// delay is at most MaxDelay. The handler gets the request when its tokens may be used. A client
-// that disconnects meanwhile gives its tokens back, and the handler does not see the request.
-// Waiting starts no goroutine. MaxWaiting of [Policy] bounds how many requests wait. Call
-// [Limiter.StopWaiting] before http.Server.Shutdown.
+// A rule with OnLimit [Delay] makes a request wait for its tokens instead of refusing it. Waiting
+// starts no goroutine. A client that disconnects meanwhile gives its tokens back, and the handler
+// does not see the request. Call [Limiter.StopWaiting] before http.Server.Shutdown.
 //
 // # Failure
 //
-// The buckets can be in a [Store], which can fail, for example because it does not answer in time
-// (see [WithTimeout]), or answers what makes no sense. Then the request passes without fields, and
-// no enforced rule counts it as granted or refused. Error of [Hooks] and Errors of [RuleStats]
-// report the failure. Tokens that were taken before it may stay taken. [WithFailClosed] answers 503
-// instead. A client cannot cause such a failure, because the store sees neither the client's
-// deadline nor its disconnection.
-//
-// # Metrics
-//
-// [Limiter.Stats] returns the counts of each rule. The module
-// github.com/seed-181794aa/ratelimit/metrics collects them for Prometheus.
+// A [Store] can fail: it does not answer in time (see [WithTimeout]), or answers what makes no
+// sense. Then the request passes without fields, and no enforced rule counts it as granted or
+// refused. Tokens that were taken before may stay taken. [WithFailClosed] answers 503 instead. A
+// client cannot cause such a failure, because the store sees neither the client's deadline nor its
+// disconnection.
 //
 // # Hostile clients
 //

@@ -20,16 +20,12 @@ type Explanation struct {
 	Tier string
 	// Class is the class of Priority that the request counts as: a name in Keep, or policy.AnyClass
 	// for all others. It is "" if the rule has no classes, or refuses the request for a key.
-	Class  string
-	Shadow bool
-	// Adaptive is the range of the rate, or zero if the rate is fixed.
-	Adaptive policy.Adaptive
-	// MaxDelay is the longest delay of the rule, or 0 if the rule does not delay.
-	MaxDelay time.Duration
-	// Block is how long a refusal blocks the key, or 0.
-	Block time.Duration
-	// Estimate means that Cost is an estimate, because the cost is in the response.
-	Estimate bool
+	Class    string
+	Shadow   bool
+	Adaptive policy.Adaptive // the range of the rate, or zero if the rate is fixed
+	MaxDelay time.Duration   // the longest delay, or 0 if the rule does not delay
+	Block    time.Duration   // how long a refusal blocks the key, or 0
+	Estimate bool            // Cost is an estimate, because the cost is in the response
 	// MissingKey is the key that the request lacks, if the rule refuses the request for that,
 	// or else "".
 	MissingKey string

@@ -19,9 +19,8 @@ import (
 
 // source reads the value of a key from requests.
 type source struct {
-	name    string // as in the policy
-	address bool   // ip:address
-	// networks make the part of the address that has one bucket, if it is an address.
+	name string // as in the policy
+	// networks make the part of ip:address that has one bucket. They are nil for other keys.
 	networks *clientaddr.Rules
 	// value returns the key's value in c's request, or "" if the request lacks the key. It
 	// reports repeated if there are several values, because programs differ in which one they
@@ -54,8 +53,8 @@ func (b *compilation) newSource(name string, path policy.Path) source {
 	case extractor != nil:
 		s.value = once(func(c *call) string { return extractor(c.r) })
 	case policy.IsAddressKey(name): // setPrefix has the networks of one with prefixes
-		s.address, s.value = true, once((*call).clientText)
-		s.networks, s.matcher = &b.l.address.Rules, addressMatcher
+		s.value, s.matcher = once((*call).clientText), addressMatcher
+		s.networks = &b.l.address.Rules
 	case kind == "header" && part != "":
 		part = http.CanonicalHeaderKey(part)
 		s.value, s.normalize = headerValue(part), normalizer(part)
@@ -131,7 +130,7 @@ const maxPart = 128
 // appendPart appends the part of a key that s is, as text if an operator has to find the key in a
 // store. A part without a value is empty. It reports what keeps a rule from having the key.
 func (s *source) appendPart(key []byte, c *call, asText bool) ([]byte, fault) {
-	if s.address { // never missing: an unknown address is a value, too
+	if s.networks != nil { // never missing: an unknown address is a value, too
 		return s.appendAddress(key, s.networks.Network(c.client()), asText), noFault
 	}
 	v, repeated := s.keyValue(c)
@@ -202,7 +201,7 @@ func (c *call) keyParts(r *rule) []KeyPart {
 	for i := range r.sources {
 		s := &r.sources[i]
 		p := KeyPart{Name: s.name}
-		if s.address {
+		if s.networks != nil {
 			var text [64]byte
 			p.Value = string(s.networks.AppendNetwork(text[:0], s.networks.Network(c.client())))
 		} else if p.Value, _ = s.keyValue(c); len(p.Value) > maxPart {

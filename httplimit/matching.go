@@ -23,7 +23,7 @@ func (c *call) findRules() {
 	for _, s := range c.policy.sets {
 		picked, unclear := picks(&s.Selector, c.r, c.l.foldPaths)
 		if unclear {
-			if r := c.firstOf(s.enforced); r != nil {
+			if r := c.firstOf(s.rules); r != nil {
 				c.pushFault(r, isUnclear, "path")
 			}
 		}

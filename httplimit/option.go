@@ -19,7 +19,7 @@ type settings struct {
 	clock          func() time.Time
 	store          Store
 	extractors     map[string]func(*http.Request) string
-	header         fieldReader
+	header         func(r *http.Request, name string) []string
 	findExtractor  func(key string) (func(*http.Request) string, error) // may be nil
 	claims         func(*http.Request) map[string]any                   // nil for none
 	usage          Usage
@@ -85,13 +85,9 @@ func WithLimiterOptions(opts ...tb.Option) Option {
 	return with(func(s *settings) { s.limiterOptions = append(s.limiterOptions, opts...) })
 }
 
-// WithStore keeps the buckets of all rules in a store, which several processes can share. All or
-// nothing, fractions, delays, tiers, costs in responses and adaptive rates work as in memory, with
-// one exception: if the tier of a key changes before a response with a cost has ended, tb/redis
-// settles the cost in the tier of the request, and not in the one that the key has now. The bucket
-// goes back to that tier until the next request: it keeps at most its burst, and may get a debt of
-// as much. A request asks the store once for all enforced rules that apply to it, and once more for
-// each shadow rule.
+// WithStore keeps the buckets of all rules in a store, which several processes can share. A request
+// asks the store once for all enforced rules that apply to it, and once more for each shadow rule.
+// docs/redis.md says how tb/redis differs from a Memory.
 func WithStore(store Store) Option {
 	return withValid(store != nil, "WithStore: want a store", func(s *settings) { s.store = store })
 }
@@ -104,9 +100,6 @@ func WithExtractor(key string, value func(*http.Request) string) Option {
 		func(s *settings) { s.extractors[policy.CanonicalKey(key)] = value })
 }
 
-// fieldReader returns the values of a header field whose name is in canonical form.
-type fieldReader = func(r *http.Request, name string) []string
-
 // WithHeader sets where the values of a header field come from, for requests that are not of
 // net/http. The name is in canonical form. The default is Request.Header. The function must be safe
 // for concurrent use.
@@ -117,9 +110,9 @@ func WithHeader(values func(r *http.Request, name string) []string) Option {
 
 func requestHeader(r *http.Request, name string) []string { return r.Header[name] }
 
-// WithExtractors adds the keys for which find returns a function, such as the placeholders of a
-// server. The keys of WithExtractor come first. The functions work as in WithExtractor. An error
-// says what is wrong with a key, and becomes an error of the policy with the path of the key.
+// WithExtractors is WithExtractor for the keys for which find returns a function, such as the
+// placeholders of a server. The keys of WithExtractor come first. An error says what is wrong with
+// a key, and becomes an error of the policy with the path of the key.
 func WithExtractors(find func(key string) (func(*http.Request) string, error)) Option {
 	return with(func(s *settings) { s.findExtractor = find })
 }

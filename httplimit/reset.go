@@ -106,7 +106,7 @@ func (r *rule) keyOf(parts []KeyPart) (string, bool) {
 			key = append(key, compositekey.Separator)
 		}
 		switch s, long := &r.sources[i], longValue.FindStringSubmatch(p.Value); {
-		case s.address:
+		case s.networks != nil:
 			a, ok := s.readAddress(p.Value)
 			if !ok {
 				return "", false
@@ -140,7 +140,7 @@ func (r *rule) partsOf(key string) (parts []KeyPart) {
 		}
 		s := &r.sources[len(parts)]
 		switch {
-		case s.address:
+		case s.networks != nil:
 			a, _ := netip.AddrFromSlice([]byte(text))
 			text = string(s.networks.AppendNetwork(nil, a))
 		case isDigest:

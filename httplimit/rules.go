@@ -38,7 +38,7 @@ type set struct {
 	// withShadows has all rules, and collect takes only the shadow rules from it.
 	ladders, withShadows []ladder
 	fallback             []*rule
-	enforced             []*rule // with the fallback
+	rules                []*rule // all, with the fallback
 }
 
 // exception is a policy.Exception prepared for requests.
@@ -125,9 +125,9 @@ func (l *Limiter) arrange(p *policy.Policy) (*compiled, policy.Problems) {
 			fallbackAt = len(rules)
 			rules = append(rules, b.newRules(s, r, path)...)
 		}
-		out.rules = append(out.rules, rules...) // a copy
 		isShadow := func(r *rule) bool { return r.Shadow }
-		c.enforced = slices.DeleteFunc(slices.Clone(rules), isShadow)
+		c.rules = slices.Clone(rules)
+		out.rules = append(out.rules, c.rules...)
 		if s.Fallback != nil {
 			c.fallback = rules[fallbackAt:]
 			rules = rules[:fallbackAt:fallbackAt]
@@ -256,33 +256,37 @@ type ladder [][]*rule
 
 // newLadders arranges rules as the evaluation demands.
 func newLadders(e policy.Evaluation, rules []*rule) (all []ladder) {
-	type groupID struct{ ladder, group string }
-	ladders, groups := map[string]int{}, map[groupID]int{} // indexes
-	for _, r := range rules {
-		id := groupID{"", r.base} // FirstMatch: one ladder, and each rule is a group
-		switch e {
-		case policy.AllMatch: // each rule is a ladder
-			id.ladder = r.base
-		case policy.Ladders:
-			keys := policy.CanonicalKeys(r.Keys)
-			slices.Sort(keys)
-			id = groupID{fmt.Sprintf("%q", keys), r.matchText()}
-		}
-		i, ok := ladders[id.ladder]
-		if !ok {
-			i = len(all)
-			ladders[id.ladder] = i
-			all = append(all, nil)
-		}
-		j, ok := groups[id]
-		if !ok {
-			j = len(all[i])
-			groups[id] = j
-			all[i] = append(all[i], nil)
-		}
-		all[i][j] = append(all[i][j], r)
+	name := func(r *rule) string { return r.base }
+	ladderOf, groupOf := func(*rule) string { return "" }, name // FirstMatch: one ladder of rules
+	switch e {
+	case policy.AllMatch: // each rule is a ladder
+		ladderOf = name
+	case policy.Ladders:
+		ladderOf, groupOf = (*rule).keysText, (*rule).matchText
+	}
+	for _, ladder := range grouped(rules, ladderOf) {
+		all = append(all, grouped(ladder, groupOf))
 	}
 	return all
+}
+
+// grouped puts the rules that have the same text in a group, in the order of the first ones.
+func grouped(rules []*rule, text func(*rule) string) (groups [][]*rule) {
+	indexes := map[string]int{}
+	for _, r := range rules {
+		i, ok := indexes[text(r)]
+		if !ok {
+			i = len(groups)
+			indexes[text(r)], groups = i, append(groups, nil)
+		}
+		groups[i] = append(groups[i], r)
+	}
+	return groups
+}
+
+// keysText is the same text for two rules if and only if they have the same Keys.
+func (r *rule) keysText() string {
+	return fmt.Sprintf("%q", slices.Sorted(slices.Values(policy.CanonicalKeys(r.Keys))))
 }
 
 // matchText is the same text for two rules if and only if their Match is the same.

@@ -389,12 +389,8 @@ func (s *Settlement) isGone() bool {
 // isOverload reports whether a status means that the downstream is overloaded or down. A client
 // can cause other errors as it likes.
 func isOverload(status int) bool {
-	switch status {
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable,
-		http.StatusGatewayTimeout:
-		return true
-	}
-	return false
+	return status == http.StatusTooManyRequests ||
+		status >= http.StatusBadGateway && status <= http.StatusGatewayTimeout
 }
 
 const fieldRetryAfter = "Retry-After"

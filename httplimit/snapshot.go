@@ -45,7 +45,7 @@ type snapshotBucket struct {
 // rule of another policy gets the buckets if its text is the same.
 func (r *rule) snapshotID() string {
 	for i := range r.sources {
-		if r.sources[i].address {
+		if r.sources[i].networks != nil {
 			ipv4, ipv6 := r.sources[i].networks.Bits()
 			return fmt.Sprintf("%s (prefixes %d and %d)", r.id, ipv4, ipv6)
 		}

@@ -10,15 +10,13 @@ import (
 
 // RuleStats counts the requests that a rule applied to.
 type RuleStats struct {
-	Set    string // RuleSet.Name, or the id in a bundle
-	Rule   string // Rule.Name
-	Label  string // as in Decision.Rule
-	Shadow bool
-	Limit  tb.Limit // the present one, if the rate of the rule adapts
-	// Adaptive is the range of the rate, or zero if the rate is fixed, and MaxDelay the longest delay,
-	// or 0 if the rule does not delay.
-	Adaptive policy.Adaptive
-	MaxDelay time.Duration
+	Set      string // RuleSet.Name, or the id in a bundle
+	Rule     string // Rule.Name
+	Label    string // as in Decision.Rule
+	Shadow   bool
+	Limit    tb.Limit        // the present one, if the rate of the rule adapts
+	Adaptive policy.Adaptive // the range of the rate, or zero if the rate is fixed
+	MaxDelay time.Duration   // the longest delay, or 0 if the rule does not delay
 	// Granted and Refused count requests by the rule's own decision. A request that only
 	// other rules refused is in neither. ShadowGranted and ShadowRefused count the same
 	// while the rule is a shadow rule.
@@ -32,8 +30,7 @@ type RuleStats struct {
 	// these delays. The requests that a shadow rule would have made wait count, too.
 	Delayed      uint64
 	DelaySeconds float64
-	// Waiting is the number of requests that the rule makes wait now.
-	Waiting int
+	Waiting      int // requests that the rule makes wait now
 	// HungUp counts the requests that ended while the rule made them wait, mostly because the client
 	// disconnected. They are neither granted nor refused.
 	HungUp uint64
@@ -47,7 +44,8 @@ type RuleStats struct {
 	Limiter tb.StoreLimiter
 }
 
-// Stats returns the counts of each rule, in the order of the policy.
+// Stats returns the counts of each rule, in the order of the policy. The module
+// github.com/seed-181794aa/ratelimit/metrics collects them for Prometheus.
 func (l *Limiter) Stats() []RuleStats {
 	var all []RuleStats
 	for _, r := range l.policy.Load().rules {

@@ -16,10 +16,9 @@ import (
 type Store interface {
 	// Limiters returns a limiter for each of the limits of a rule: Rule.Limit and the limits of
 	// its Tiers. All of them have the same buckets: a bucket has the limit of the limiter that is
-	// called, and keeps its tokens, but not more than the new capacity, and its debt. The name of
-	// the rule is its set, name and keys as ASCII without braces. Processes with the same name share
-	// the buckets. Limiters is called for each rule that is new, before the rule is in force, and one
-	// charge of the key "" is made and not taken.
+	// called, and keeps its tokens, up to the new capacity, and its debt. The name of the rule is its
+	// set, name and keys as ASCII without braces. Processes with the same name share the buckets.
+	// Limiters is called before a rule is in force. One charge of the key "" is made and not taken.
 	//
 	// Other stores than a Memory get the keys as text, so that an operator finds them: the values of
 	// the parts with commas between them. An address or a network is as in 192.0.2.1 or

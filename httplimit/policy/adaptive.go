@@ -12,14 +12,10 @@ import (
 // of Rule.Limit, which must be between Min and Max, is the first one. The burst stays. The zero
 // value is a fixed rate.
 //
-// The rate adapts to the responses that pass through Middleware or Settlement.Writer of httplimit.
-// Decide sees none, so after Decide the rate stays as it is. The latency of a request is the time
-// from its grant to the header of its response, because the time that a body takes also depends on
-// its length and on the client. A response with status 429, 502, 503 or 504 is a failure.
-//
-// A shadow rule keeps its rate, because its decisions do not change the load of the downstream. A
-// rule that delays cannot be adaptive: its requests would wait for as long as an old rate demands,
-// and so reach the downstream in waves.
+// The rate adapts to the responses that pass through Middleware or Settlement.Writer of httplimit:
+// to the time from the grant to the header of the response, and to the share of the statuses 429,
+// 502, 503 and 504. A shadow rule keeps its rate, because its decisions do not change the load of
+// the downstream.
 type Adaptive struct {
 	Min, Max  float64       // tokens a second: see adapt.Config
 	TargetP99 time.Duration // of the downstream's latency

@@ -12,10 +12,9 @@ type OnLimit int
 const (
 	// Refuse is the default: the rule refuses the request, with 429.
 	Refuse OnLimit = iota
-	// Delay lets the request take its tokens in advance and wait until they may be used, if that
-	// takes at most MaxDelay. The tokens of a bucket may be used in the order in which requests
-	// took them. A bucket lends at least 2,147 tokens, and at least two capacities. The rule refuses
-	// a request that would wait for longer than MaxDelay, or for which the bucket cannot lend.
+	// Delay lets the request take its tokens in advance and wait until they may be used, in the order
+	// in which requests took them. The rule refuses a request that would wait for longer than
+	// MaxDelay, or for which the bucket cannot lend: it lends at least 2,147 tokens and two capacities.
 	Delay
 )
 

@@ -62,10 +62,8 @@ type Rule struct {
 	// keys, each combination of values has a bucket. Without keys, all requests share one bucket.
 	//
 	// "ip:address/64,/56,/48" gives each IPv6 /64 a bucket, and also its parent networks: the /56
-	// and the /48. Each has four times the limit of the network before it. A request takes its cost
-	// from all of them or from none. Clients and RuleStats see a parent as a rule of its own, whose
-	// name ends with the prefix, as in "name/56". A key with one prefix, such as "ip:address/56", has
-	// no parents.
+	// and the /48. Each has four times the limit of the network before it, and is a rule of its own,
+	// whose name ends with the prefix, as in "name/56". "ip:address/56" has no parents.
 	Keys []string
 	// Match has the values that keys must have for the rule to apply. These keys need not be
 	// in Keys. Values are compared as text. The value of ip:address is an address or a network.
@@ -81,9 +79,8 @@ type Rule struct {
 	// MaxDelay is the longest delay of a request if OnLimit is Delay. It must be above 0 then.
 	MaxDelay time.Duration
 	// Block makes a refusal hold the bucket for that time, 1 ms to 8,760 hours, or 0: nothing is
-	// granted before, and then the bucket is empty. Requests that come meanwhile do not extend it. If
-	// the cost is in the response, a refusal blocks only if the costs of the responses that have ended
-	// would refuse the request without the estimates of others.
+	// granted before, and then the bucket is empty. If the cost is in the response, estimates do not
+	// count: a refusal blocks only if the costs of the responses that have ended would refuse, too.
 	Block time.Duration
 	// Priority lets classes of requests take only a part of a bucket.
 	Priority Priority
