@@ -66,13 +66,10 @@ func per(rule policy.Rule, capacity int, refillPerSec float64, opts []Option) *L
 func New(p *policy.Policy, opts ...Option) (*Limiter, error) {
 	l := &Limiter{waits: waits{stopped: make(chan struct{})}}
 	l.calls.New = func() any { return &call{l: l, stripe: l.made.Add(1)} }
-	optionErr := l.apply(opts)
-	first, err := l.compile(p, &compiled{})
-	if err = errors.Join(optionErr, err); err != nil {
+	err := l.apply(opts)
+	l.policy.Store(&compiled{liveSettings: l.liveSettings})
+	if err = errors.Join(err, l.replace(p)); err != nil {
 		return nil, fmt.Errorf("httplimit: %w", err)
 	}
-	first.liveSettings = l.liveSettings
-	first.startControls()
-	l.policy.Store(first)
 	return l, nil
 }

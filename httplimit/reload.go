@@ -20,16 +20,33 @@ import (
 func (l *Limiter) SetPolicy(p *policy.Policy) error {
 	l.reload.Lock()
 	defer l.reload.Unlock()
-	before := l.policy.Load()
-	next, err := l.compile(p, before)
-	if err == nil {
-		err = next.setLimits(before)
-	}
-	if err != nil {
+	if err := l.replace(p); err != nil {
 		return fmt.Errorf("httplimit: the policy stays as it was: %w", err)
 	}
+	return nil
+}
+
+// replace is SetPolicy for a caller that holds reload. The first policy takes the place of an empty
+// one.
+func (l *Limiter) replace(p *policy.Policy) error {
+	before := l.policy.Load()
+	olds := map[string]*rule{}
+	for _, r := range before.rules {
+		olds[r.id] = r
+	}
+	next, err := l.compile(p, olds)
+	if err == nil {
+		err = next.setLimits(olds)
+	}
+	if err != nil {
+		return err
+	}
 	next.liveSettings = before.liveSettings
-	next.startControls()
+	for _, r := range next.rules {
+		if r.control != nil {
+			r.control.run(r)
+		}
+	}
 	l.policy.Store(next)
 	return nil
 }
@@ -54,14 +71,6 @@ func (l *Limiter) setLive(change func(*liveSettings)) {
 	next := *l.policy.Load()
 	change(&next.liveSettings)
 	l.policy.Store(&next)
-}
-
-func (p *compiled) byID() map[string]*rule {
-	all := map[string]*rule{}
-	for _, r := range p.rules {
-		all[r.id] = r
-	}
-	return all
 }
 
 // inherit returns the state of r, which takes the place of old. It has the limits of old if it is
@@ -116,12 +125,11 @@ func (s *ruleState) copyBuckets(old *ruleState) error {
 	})
 }
 
-// setLimits gives the limits of p to the limiters that p has taken over from before. If one of
-// them returns an error, those that have changed get their limits of before again.
-func (p *compiled) setLimits(before *compiled) error {
-	var paused []*control
+// setLimits gives the limits of p to the limiters that p has taken over from the old rules. If one
+// of them returns an error, those that have changed get their old limits again.
+func (p *compiled) setLimits(olds map[string]*rule) error {
+	var paused []*rule
 	var at *rule
-	olds := before.byID()
 	err := tb.SetLimits(func(yield func(tb.StoreLimiter, tb.Limit) bool) {
 		for _, at = range p.rules {
 			old := olds[at.id]
@@ -132,8 +140,8 @@ func (p *compiled) setLimits(before *compiled) error {
 				if at.control == old.control { // it has the limit
 					continue
 				}
-				old.control.run(false)
-				paused = append(paused, old.control)
+				old.control.run(nil)
+				paused = append(paused, old)
 			}
 			for l, limit := range at.wanted() {
 				if !yield(l, limit) {
@@ -143,8 +151,8 @@ func (p *compiled) setLimits(before *compiled) error {
 		}
 	})
 	if err != nil {
-		for _, c := range paused {
-			c.run(true)
+		for _, r := range paused {
+			r.control.run(r)
 		}
 		return fmt.Errorf("rule %q: %w", at.Name, err)
 	}
@@ -226,11 +234,14 @@ func (c *control) setCurrent(r *rule, limit tb.Limit) {
 	c.current.Store(&next)
 }
 
-// run lets the control go on, or stops it.
-func (c *control) run(on bool) {
+// run starts the control, or goes on with it, for a rule that may have another label than before. It
+// stops the control if r is nil.
+func (c *control) run(r *rule) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.running = on
+	if c.running = r != nil; c.running {
+		c.setCurrent(r, c.current.Load().Limit)
+	}
 }
 
 // now returns the rule with its present limit.
@@ -239,20 +250,4 @@ func (r *rule) now() *rule {
 		return r
 	}
 	return r.control.current.Load()
-}
-
-func (p *compiled) startControls() {
-	for _, r := range p.rules {
-		if r.control != nil {
-			r.control.start(r)
-		}
-	}
-}
-
-// start starts the control, or goes on with it, for a rule that may have another label than before.
-func (c *control) start(r *rule) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.setCurrent(r, c.current.Load().Limit)
-	c.running = true
 }

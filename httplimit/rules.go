@@ -81,9 +81,9 @@ type compilation struct {
 	errs   policy.Problems
 }
 
-// compile makes p ready. A rule that is in before, too, keeps its state, which still has the limit
-// of before: see setLimits.
-func (l *Limiter) compile(p *policy.Policy, before *compiled) (*compiled, error) {
+// compile makes p ready. A rule that takes the place of an old one keeps its state, which still has
+// the old limit: see setLimits.
+func (l *Limiter) compile(p *policy.Policy, olds map[string]*rule) (*compiled, error) {
 	if p == nil {
 		return nil, errors.New("the policy is nil: want one of Rules or ParsePolicy")
 	}
@@ -91,7 +91,6 @@ func (l *Limiter) compile(p *policy.Policy, before *compiled) (*compiled, error)
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	olds := before.byID()
 	for _, r := range out.rules {
 		old := olds[r.id]
 		var err error

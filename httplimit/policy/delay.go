@@ -14,7 +14,7 @@ const (
 	Refuse OnLimit = iota
 	// Delay lets the request take its tokens in advance and wait until they may be used, in the order
 	// in which requests took them. The rule refuses a request that would wait for longer than
-	// MaxDelay, or for which the bucket cannot lend: it lends at least 2,147 tokens and two capacities.
+	// MaxDelay, or for which the bucket cannot lend. It lends at least 2,147 tokens and two bursts.
 	Delay
 )
 
