@@ -10,6 +10,66 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
+// A rate is a whole number of millionths of a token a second, so each limit has the same Per.
+const (
+	resolution = 1_000_000
+	per        = resolution * time.Second
+)
+
+const (
+	minRate   = 0.001
+	maxRate   = float64(time.Second)
+	minTarget = time.Microsecond
+	maxTarget = time.Hour
+)
+
+// Config is the range in which a Controller moves a limit, and its aim.
+type Config struct {
+	// Capacity is the burst of each bucket, in tokens: 1 to tb.MaxCapacity. The controller never
+	// changes it. After a pause a burst reaches the downstream at once, so Capacity should be no
+	// more than the downstream can take in half of TargetP99.
+	Capacity int
+
+	// Min and Max bound the rate, in tokens a second: 0.001 ≤ Min ≤ Max ≤ 10⁹. The rate is rounded
+	// to millionths of a token a second. Min is the rate that clients keep while the downstream
+	// fails. Max is a rate that the downstream can take for some seconds.
+	Min, Max float64
+
+	// Start is the first rate, Min to Max. 0 means Max.
+	Start float64
+
+	// TargetP99 is the latency of the downstream that 99 % of the requests should not exceed:
+	// 1 µs to 1 h. It should be at least twice the p99 of a downstream without load.
+	TargetP99 time.Duration
+
+	// Now is the clock. It must be safe for concurrent use. nil means the monotonic clock of the
+	// process.
+	Now func() time.Time
+}
+
+// Validate returns a *tb.ConfigError if a field is out of range.
+func (c Config) Validate() error {
+	switch {
+	case !(c.Min >= minRate && c.Min <= maxRate): // NaN fails both
+		return &tb.ConfigError{Field: "Min", Value: c.Min, Range: "0.001 to 1e+09 tokens a second"}
+	case !(c.Max >= c.Min && c.Max <= maxRate):
+		return &tb.ConfigError{Field: "Max", Value: c.Max, Range: "Min to 1e+09 tokens a second"}
+	case c.Start != 0 && !(c.Start >= c.Min && c.Start <= c.Max):
+		return &tb.ConfigError{Field: "Start", Value: c.Start, Range: "0, or Min to Max"}
+	case c.TargetP99 < minTarget || c.TargetP99 > maxTarget:
+		return &tb.ConfigError{Field: "TargetP99", Value: c.TargetP99, Range: "1µs to 1h"}
+	}
+	return c.limit(c.Max).Validate()
+}
+
+func (c Config) limit(rate float64) tb.Limit {
+	return tb.Limit{
+		Capacity: c.Capacity,
+		Tokens:   int64(math.Round(rate * resolution)),
+		Per:      per,
+	}
+}
+
 // longestHold bounds the effect of a Retry-After.
 const longestHold = 30 * time.Second
 
@@ -163,62 +223,90 @@ func (c *Controller) look(now time.Duration) {
 	}
 }
 
-// A rate is a whole number of millionths of a token a second, so each limit has the same Per.
-const (
-	resolution = 1_000_000
-	per        = resolution * time.Second
-)
-
-const (
-	minRate   = 0.001
-	maxRate   = float64(time.Second)
-	minTarget = time.Microsecond
-	maxTarget = time.Hour
-)
-
-// Config is the range in which a Controller moves a limit, and its aim.
-type Config struct {
-	// Capacity is the burst of each bucket, in tokens: 1 to tb.MaxCapacity. The controller never
-	// changes it. After a pause a burst reaches the downstream at once, so Capacity should be no
-	// more than the downstream can take in half of TargetP99.
-	Capacity int
-
-	// Min and Max bound the rate, in tokens a second: 0.001 ≤ Min ≤ Max ≤ 10⁹. The rate is rounded
-	// to millionths of a token a second. Min is the rate that clients keep while the downstream
-	// fails. Max is a rate that the downstream can take for some seconds.
-	Min, Max float64
-
-	// Start is the first rate, Min to Max. 0 means Max.
-	Start float64
-
-	// TargetP99 is the latency of the downstream that 99 % of the requests should not exceed:
-	// 1 µs to 1 h. It should be at least twice the p99 of a downstream without load.
-	TargetP99 time.Duration
-
-	// Now is the clock. It must be safe for concurrent use. nil means the monotonic clock of the
-	// process.
-	Now func() time.Time
+// decide ends the interval and sets the next rate. An interval with few answers goes on, but
+// seldom for longer than eight times the usual length.
+func (c *Controller) decide(now time.Duration) {
+	c.looked.Store(int64(now))
+	t, before, length := &c.now, &c.before, now-c.begin
+	t.sum(&c.counts)
+	if length < 0 { // the clock stepped back
+		c.law.forget(now)
+		c.hold.Store(int64(now))
+		c.begin, c.before = now, *t
+		return
+	}
+	begun, ended := t.begun-before.begun, t.ended-before.ended
+	short := length < longest*c.law.pace
+	if short && ended < minAnswers || ended == 0 && begun < minAnswers {
+		return
+	}
+	v := &c.seen
+	*v = interval{
+		end:     now,
+		length:  length,
+		begun:   begun,
+		ended:   ended,
+		failed:  t.failed - before.failed,
+		refused: t.refused - before.refused,
+		open:    t.open(),
+		hold:    time.Duration(c.hold.Load()),
+	}
+	for i := range v.latency.weight {
+		v.latency.weight[i] = float64(t.latency[i] - before.latency[i])
+		v.latency.total += v.latency.weight[i]
+	}
+	v.latency.sum = float64(t.nanos-before.nanos) / float64(time.Second)
+	c.set(c.law.next(v))
+	c.begin, c.before = now, *t
 }
 
-// Validate returns a *tb.ConfigError if a field is out of range.
-func (c Config) Validate() error {
-	switch {
-	case !(c.Min >= minRate && c.Min <= maxRate): // NaN fails both
-		return &tb.ConfigError{Field: "Min", Value: c.Min, Range: "0.001 to 1e+09 tokens a second"}
-	case !(c.Max >= c.Min && c.Max <= maxRate):
-		return &tb.ConfigError{Field: "Max", Value: c.Max, Range: "Min to 1e+09 tokens a second"}
-	case c.Start != 0 && !(c.Start >= c.Min && c.Start <= c.Max):
-		return &tb.ConfigError{Field: "Start", Value: c.Start, Range: "0, or Min to Max"}
-	case c.TargetP99 < minTarget || c.TargetP99 > maxTarget:
-		return &tb.ConfigError{Field: "TargetP99", Value: c.TargetP99, Range: "1µs to 1h"}
+// set sets the rate, unless it rounds to the present one.
+func (c *Controller) set(rate float64) {
+	old := c.Rate()
+	limit := c.config.limit(rate)
+	if limit == c.config.limit(old) {
+		return
 	}
-	return c.limit(c.Max).Validate()
+	if c.changes.Err = c.limiter.SetLimit(limit); c.changes.Err != nil {
+		c.law.rate = old
+		return
+	}
+	c.rate.Store(math.Float64bits(rate))
+	if rate > old {
+		c.changes.Raised++
+	} else {
+		c.changes.Lowered++
+	}
 }
 
-func (c Config) limit(rate float64) tb.Limit {
-	return tb.Limit{
-		Capacity: c.Capacity,
-		Tokens:   int64(math.Round(rate * resolution)),
-		Per:      per,
-	}
+// Stats is the state of a controller.
+type Stats struct {
+	Rate     float64       // tokens a second
+	P50, P99 time.Duration // latency of a request that begins now, as estimated; 0 if unknown
+	Failures float64       // average share of failed requests, 0 to 1
+	InFlight int           // requests that have begun and not ended
+	Raised   uint64        // changes to a higher rate
+	Lowered  uint64        // changes to a lower rate
+
+	// ExcusedTail means that lower rates did not lower P99, and that the controller therefore
+	// judges the mean. ExcusedFailures means that lower rates did not lower Failures, and that the
+	// controller tolerates more of them. Both last for a minute.
+	ExcusedTail, ExcusedFailures bool
+
+	// Err is the error of the last SetLimit, or nil. After an error the rate is the one before.
+	Err error
+}
+
+// Stats returns the state of the controller. It takes some microseconds.
+func (c *Controller) Stats() Stats {
+	now := c.elapsed()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now.sum(&c.counts)
+	s, l := c.changes, c.law
+	s.Rate, s.Failures, s.InFlight = c.Rate(), l.fails, int(c.now.open())
+	s.P50 = time.Duration(l.p50 * float64(time.Second))
+	s.P99 = time.Duration(l.p99 * float64(time.Second))
+	s.ExcusedTail, s.ExcusedFailures = now < l.excusedTail, now < l.excusedFails
+	return s
 }

@@ -1,9 +1,8 @@
 package adapt
 
 import (
-	"math"
+	"math/bits"
 	"sync/atomic"
-	"time"
 )
 
 // copies is the number of copies of the counts. A request adds to any of them, so that processors
@@ -52,90 +51,64 @@ func (t *totals) open() uint64 {
 	return t.begun - t.ended
 }
 
-// decide ends the interval and sets the next rate. An interval with few answers goes on, but
-// seldom for longer than eight times the usual length.
-func (c *Controller) decide(now time.Duration) {
-	c.looked.Store(int64(now))
-	t, before, length := &c.now, &c.before, now-c.begin
-	t.sum(&c.counts)
-	if length < 0 { // the clock stepped back
-		c.law.forget(now)
-		c.hold.Store(int64(now))
-		c.begin, c.before = now, *t
-		return
+// A latency is counted in steps of 1/256 of the target. Each number of steps below 16 has a
+// bucket. Above, each power of two has 16 buckets, so a bucket is at most 1/16 as wide as its
+// least latency. All latencies from 64 targets on share the last bucket.
+const (
+	stepsPerTarget = 256
+	maxTargets     = 64
+	maxSteps       = stepsPerTarget * maxTargets // 2¹⁴
+	subBits        = 4
+	subBuckets     = 1 << subBits
+	buckets        = (14-subBits+1)*subBuckets + 1
+)
+
+// bucketOf returns the bucket of a latency in steps, at most maxSteps.
+func bucketOf(steps uint64) int {
+	if steps < subBuckets {
+		return int(steps)
 	}
-	begun, ended := t.begun-before.begun, t.ended-before.ended
-	short := length < longest*c.law.pace
-	if short && ended < minAnswers || ended == 0 && begun < minAnswers {
-		return
-	}
-	v := &c.seen
-	*v = interval{
-		end:     now,
-		length:  length,
-		begun:   begun,
-		ended:   ended,
-		failed:  t.failed - before.failed,
-		refused: t.refused - before.refused,
-		open:    t.open(),
-		hold:    time.Duration(c.hold.Load()),
-	}
-	for i := range v.latency.weight {
-		v.latency.weight[i] = float64(t.latency[i] - before.latency[i])
-		v.latency.total += v.latency.weight[i]
-	}
-	v.latency.sum = float64(t.nanos-before.nanos) / float64(time.Second)
-	c.set(c.law.next(v))
-	c.begin, c.before = now, *t
+	shift := bits.Len64(steps) - 1 - subBits
+	return shift<<subBits + int(steps>>shift)
 }
 
-// set sets the rate, unless it rounds to the present one.
-func (c *Controller) set(rate float64) {
-	old := c.Rate()
-	limit := c.config.limit(rate)
-	if limit == c.config.limit(old) {
-		return
+// lowest returns the least number of steps in a bucket.
+func lowest(bucket int) uint64 {
+	if bucket < subBuckets {
+		return uint64(bucket)
 	}
-	if c.changes.Err = c.limiter.SetLimit(limit); c.changes.Err != nil {
-		c.law.rate = old
-		return
-	}
-	c.rate.Store(math.Float64bits(rate))
-	if rate > old {
-		c.changes.Raised++
-	} else {
-		c.changes.Lowered++
-	}
+	shift := bucket>>subBits - 1
+	return uint64(bucket-shift<<subBits) << shift
 }
 
-// Stats is the state of a controller.
-type Stats struct {
-	Rate     float64       // tokens a second
-	P50, P99 time.Duration // latency of a request that begins now, as estimated; 0 if unknown
-	Failures float64       // average share of failed requests, 0 to 1
-	InFlight int           // requests that have begun and not ended
-	Raised   uint64        // changes to a higher rate
-	Lowered  uint64        // changes to a lower rate
-
-	// ExcusedTail means that lower rates did not lower P99, and that the controller therefore
-	// judges the mean. ExcusedFailures means that lower rates did not lower Failures, and that the
-	// controller tolerates more of them. Both last for a minute.
-	ExcusedTail, ExcusedFailures bool
-
-	// Err is the error of the last SetLimit, or nil. After an error the rate is the one before.
-	Err error
+// distribution is a weighted count of latencies.
+type distribution struct {
+	weight [buckets]float64
+	total  float64
+	sum    float64 // of the latencies, in seconds
 }
 
-// Stats returns the state of the controller. It takes some microseconds.
-func (c *Controller) Stats() Stats {
-	now := c.elapsed()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now.sum(&c.counts)
-	s, l := c.changes, c.law
-	s.Rate, s.Failures, s.InFlight = c.Rate(), l.fails, int(c.now.open())
-	s.P50 = time.Duration(l.p50 * float64(time.Second))
-	s.P99 = time.Duration(l.p99 * float64(time.Second))
-	s.ExcusedTail, s.ExcusedFailures = now < l.excusedTail, now < l.excusedFails
-	return s
+// add scales d and adds another distribution.
+func (d *distribution) add(scale float64, other *distribution) {
+	for i := range d.weight {
+		d.weight[i] = d.weight[i]*scale + other.weight[i]
+	}
+	d.total = d.total*scale + other.total
+	d.sum = d.sum*scale + other.sum
+}
+
+func (d *distribution) mean() float64 { return d.sum / d.total }
+
+// quantile returns the latency, in targets, that a share q of the requests does not exceed. It
+// interpolates within a bucket.
+func (d *distribution) quantile(q float64) float64 {
+	rank := q * d.total
+	for i, w := range d.weight[:buckets-1] {
+		if w > 0 && rank <= w {
+			low, high := float64(lowest(i)), float64(lowest(i+1))
+			return (low + (high-low)*rank/w) / stepsPerTarget
+		}
+		rank -= w
+	}
+	return maxTargets
 }

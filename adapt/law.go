@@ -202,3 +202,36 @@ func (l *law) forget(now time.Duration) {
 func smoothing(length, period time.Duration) float64 {
 	return 1 - math.Exp(-length.Seconds()/period.Seconds())
 }
+
+// estimate follows the latency of the downstream. A queue moves the mean at once, so the mean of
+// the last interval is used. The distance from the mean to the 99th percentile is a property of
+// the requests and changes slowly. Few answers show it badly, so it is averaged.
+type estimate struct {
+	target time.Duration
+	period time.Duration // of the average
+	recent distribution
+	tail   float64 // averaged distance, in seconds
+	known  bool    // tail has a value
+}
+
+// enough is the number of answers that show the distance to the 99th percentile.
+const enough = 300
+
+// observe adds the latencies of an interval. It returns the median and the 99th percentile that
+// they would have with the given mean, in seconds.
+func (e *estimate) observe(d *distribution, length time.Duration, mean float64) (p50, p99 float64) {
+	target := e.target.Seconds()
+	if e.recent.total > 0 && math.Abs(d.mean()-e.recent.mean()) > target/4 {
+		e.recent = *d // a mix of latencies from before and after a change has too long a tail
+	} else {
+		// At most four fifths of the weight stay, so the memory is about five intervals.
+		e.recent.add(max(0, min(0.8, 1-d.total/enough)), d)
+		tail := e.recent.quantile(0.99)*target - e.recent.mean()
+		if !e.known {
+			e.known, e.tail = true, tail
+		}
+		e.tail += smoothing(length, e.period) * (tail - e.tail)
+	}
+	median := d.quantile(0.5)*target - d.mean()
+	return max(0, mean+median), max(0, mean+e.tail)
+}
