@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -43,12 +44,10 @@ type addressFinder struct {
 }
 
 func (c ClientAddress) finder() (f addressFinder, err error) {
-	f.find, f.header = c.Find, http.CanonicalHeaderKey(c.Header)
+	f.find = c.Find
+	f.header = http.CanonicalHeaderKey(cmp.Or(c.Header, "X-Forwarded-For"))
 	if f.find != nil && (len(c.Trusted) > 0 || c.Header != "") {
 		return f, errors.New("client address: Find replaces Trusted and Header")
-	}
-	if f.header == "" {
-		f.header = "X-Forwarded-For"
 	}
 	if !fieldName.MatchString(f.header) {
 		return f, fmt.Errorf("client address: Header is %q, want A-Z a-z 0-9 _ -", c.Header)

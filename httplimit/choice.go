@@ -47,17 +47,13 @@ func newChoice[T any](
 // of returns what a request gets for the rule of e. Several values of the key are a fault.
 func (ch *choice[T]) of(c *call, e *entry) T {
 	name, repeated := ch.by.keyValue(c)
-	v, ok := ch.values[name]
-	switch {
-	case repeated:
-		if !e.Shadow {
-			c.setFault(e, isRepeated, ch.by.name)
-		}
-		return ch.other
-	case !ok:
-		return ch.other
+	if repeated && !e.Shadow {
+		c.setFault(e, isRepeated, ch.by.name)
 	}
-	return v
+	if v, ok := ch.values[name]; ok && !repeated {
+		return v
+	}
+	return ch.other
 }
 
 // addTiers makes the tiers of a rule ready, which clients see by the rule's label.

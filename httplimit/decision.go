@@ -23,7 +23,6 @@ type Decision struct {
 // WithRefusal.
 type Refusal struct {
 	// Status is the status that Middleware would write:
-	//
 	//   - 429 if rules refuse the request.
 	//   - 400 if the request lacks a key, has a key more than once, or has a path that servers read
 	//     differently.

@@ -15,11 +15,9 @@ import (
 // Limiter applies a policy to requests. It is safe for concurrent use.
 //
 // Most applications wrap their handler with Middleware. Decide and Admit are for applications that
-// cannot, and Take is for servers that write no http.ResponseWriter. Explain reports what the rules
-// would decide, and takes nothing. SetPolicy replaces the policy, SetFields and SetSharedSecret
-// change a setting, and Reset forgives one client. Stats reports what the rules have counted.
-// StopWaiting is for the end of a server whose policy delays requests. ClientAddress and TrustsPeer
-// are for proxies.
+// cannot, and Take is for servers that write no http.ResponseWriter. SetPolicy replaces the policy,
+// SetFields and SetSharedSecret change a setting, and Reset forgives one client. ClientAddress and
+// TrustsPeer are for proxies.
 type Limiter struct {
 	settings
 	policy atomic.Pointer[compiled]

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/seed-181794aa/ratelimit/httplimit/policy"
-	"github.com/seed-181794aa/ratelimit/internal/hostname"
 )
 
 // ResolvePath returns the path of a request as selectors compare it, but with the parameters of its
@@ -120,6 +119,13 @@ func isSlash(r rune) bool { return r == '/' || r == '\\' }
 // response to such a request, so that no client lowers their rate with it.
 func CanForward(r *http.Request) bool {
 	return (r.Method == "" || policy.IsMethod(r.Method)) &&
-		(r.Host == "" || hostname.IsValid(r.Host)) &&
-		!strings.Contains(r.URL.RawQuery, " ")
+		!strings.ContainsFunc(r.Host, isNotOfHost) && !strings.Contains(r.URL.RawQuery, " ")
+}
+
+// isNotOfHost reports whether a client of HTTP does not send a character of a host on as it is. It
+// encodes other letters than ASCII, drops the zone of an address, and sends no host in place of one
+// with other characters.
+func isNotOfHost(c rune) bool {
+	isLetter := 'a' <= c|0x20 && c|0x20 <= 'z'
+	return !isLetter && (c < '0' || c > '9') && !strings.ContainsRune("!$&'()*+,-.:;=[]_~", c)
 }

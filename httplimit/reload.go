@@ -234,8 +234,8 @@ func (c *control) setCurrent(r *rule, limit tb.Limit) {
 	c.current.Store(&next)
 }
 
-// run starts the control, or goes on with it, for a rule that may have another label than before. It
-// stops the control if r is nil.
+// run starts the control, or goes on with it, for a rule that may have another label than before.
+// It stops the control if r is nil.
 func (c *control) run(r *rule) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

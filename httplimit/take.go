@@ -144,11 +144,10 @@ func (c *call) decide() outcome {
 	if c.policy.shadows {
 		c.takeShadows(err)
 	}
-	if c.failedOpen {
-		return granted
-	}
-	for e := range c.enforced() {
-		c.count(e).granted.Add(1)
+	if err == nil {
+		for e := range c.enforced() {
+			c.count(e).granted.Add(1)
+		}
 	}
 	return granted
 }
@@ -196,28 +195,19 @@ func (c *call) takeShadows(failed error) {
 		if !e.Shadow {
 			continue
 		}
-		var err error
-		switch {
-		case e.fault != noFault: // which has a decision
-		case failed != nil:
-			err = failed
-		default:
-			if err = c.takeShadow(e); err == nil && e.delay > 0 {
-				e.delays.add(e.delay)
-			}
+		isDecided := e.fault != noFault
+		if !isDecided && failed == nil {
+			failed = c.takeShadow(e)
 		}
 		switch {
-		case err != nil:
-			failed = err
+		case !isDecided && failed != nil:
 			c.count(e).errors.Add(1)
-			c.runHook(c.l.hooks.Error, e, err)
+			c.runHook(c.l.hooks.Error, e, failed)
 			continue
 		case e.decision.Allowed:
 			c.count(e).shadowGranted.Add(1)
 		default:
-			if e.fault == noFault {
-				c.block(e)
-			}
+			c.block(e)
 			c.count(e).shadowRefused.Add(1)
 		}
 		c.runHook(c.l.hooks.Shadow, e, nil)
@@ -236,5 +226,8 @@ func (c *call) takeShadow(e *entry) (err error) {
 		return err
 	}
 	e.accept(d)
-	return c.readDelay(e)
+	if err = c.readDelay(e); e.delay > 0 {
+		e.delays.add(e.delay)
+	}
+	return err
 }

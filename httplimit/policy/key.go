@@ -102,18 +102,14 @@ func printable(s string) bool {
 // parentFactor.
 func (r *Rule) Levels() []Rule {
 	levels := []Rule{*r}
-	for _, k := range r.Keys {
-		bits, ok := PrefixesOf(k)
-		if !ok || len(bits) < 2 {
-			continue
-		}
+	for _, k := range r.Keys { // of which one names networks: see checkParents
+		bits, _ := PrefixesOf(k)
 		parent := *r
-		for _, n := range bits[1:] {
+		for _, n := range bits[min(1, len(bits)):] {
 			parent.Name = r.Name + "/" + strconv.Itoa(n)
 			parent.Limit = times(parent.Limit, parentFactor)
 			levels = append(levels, parent)
 		}
-		return levels // Rule.check allows one key of this kind
 	}
 	return levels
 }

@@ -45,12 +45,9 @@ func (r *Rules) Trusts(a netip.Addr) bool {
 	return slices.ContainsFunc(r.trusted, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// Client returns the address of the client. That is the peer of the connection or, while the
-// address found so far is a trusted proxy, the next entry from the right in the lines of the
-// proxies' header. Entries further left are unverified. Empty entries are skipped (RFC 9110,
-// 5.6.1). The walk stops at an entry that is not the address of a host, so a client can neither
-// choose its address nor avoid having one. An IPv6 address that has an IPv4 address in it counts
-// as the IPv4 address: see Embedded. The result is the zero Addr if the peer has no address. Client
+// Client returns the address of the client, as httplimit.ClientAddress states it: the address of
+// the peer or, behind trusted proxies, an entry in the lines of their header, of which empty ones
+// are skipped (RFC 9110, 5.6.1). The result is the zero Addr if the peer has no address. Client
 // keeps none of the strings.
 func (r *Rules) Client(peer string, lines []string) netip.Addr {
 	a, _ := Parse(peer)

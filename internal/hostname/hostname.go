@@ -1,4 +1,4 @@
-// Package hostname checks requested hosts, and makes one spelling of all spellings of a host.
+// Package hostname makes one spelling of all spellings of a requested host.
 package hostname
 
 import (
@@ -20,18 +20,4 @@ func Bare(host string) string {
 		}
 	}
 	return strings.ToLower(strings.TrimSuffix(host, "."))
-}
-
-// IsValid reports whether a client of HTTP sends a host on as it is. It may have a port. A client
-// encodes other letters than ASCII, drops the zone of an address, and sends no host in place of one
-// with other characters.
-func IsValid(host string) bool {
-	for i := range len(host) {
-		c := host[i]
-		isLetter := 'a' <= c|0x20 && c|0x20 <= 'z'
-		if !isLetter && (c < '0' || c > '9') && strings.IndexByte("!$&'()*+,-.:;=[]_~", c) < 0 {
-			return false
-		}
-	}
-	return host != ""
 }
