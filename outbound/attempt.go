@@ -30,8 +30,7 @@ type attempt struct {
 
 // part is an attempt in one rule.
 type part struct {
-	rule    *rule
-	key     *key
+	*key
 	cost    float64
 	charge  tb.StoreCharge
 	place   cas.Charge[string] // of the charge, if it is one of this process
@@ -43,10 +42,10 @@ var attempts = sync.Pool{New: func() any { return new(attempt) }}
 
 func (t *Transport) begin(r *http.Request) *attempt {
 	a := attempts.Get().(*attempt)
-	a.t, a.r, a.parts = t, r, slices.Grow(a.parts, len(t.limits))[:len(t.limits)]
-	for i, rule := range t.limits {
+	a.t, a.r, a.parts = t, r, slices.Grow(a.parts, len(t.rules))[:len(t.rules)]
+	for i, rule := range t.rules {
 		p := &a.parts[i]
-		p.rule, p.key, p.cost = rule, rule.get(rule.Key(a.r)), 1
+		p.key, p.cost = rule.get(rule.Key(a.r)), 1
 		if rule.Cost != nil {
 			if a.r == r { // a Cost may replace the body
 				a.r = r.WithContext(r.Context())
@@ -64,10 +63,7 @@ func (a *attempt) end() {
 	isKept := a.hasWaited
 	for i := range a.parts {
 		p := &a.parts[i]
-		if p.endTurn != nil {
-			p.endTurn()
-		}
-		p.key.users.Add(-1)
+		p.users.Add(-1)
 		isKept = isKept || p.rule.Usage != nil
 	}
 	if !isKept {
@@ -80,27 +76,21 @@ func (a *attempt) end() {
 // await returns when the attempt may be sent. If it returns an error, nothing is taken.
 func (a *attempt) await() error {
 	wait, slowest, err := a.enter()
-	if err == nil && slowest != nil {
+	if slowest != nil {
 		a.t.waits(a.r, slowest, wait)
 	}
-	if a.timer != nil {
-		err = a.sleep()
+	for a.timer != nil {
+		select {
+		case <-a.timer.C:
+		case <-a.r.Context().Done():
+		}
+		err = a.wake(a.takeTurns())
 	}
 	if err != nil {
 		a.giveBack(nil)
+		a.endTurns()
 	}
 	return err
-}
-
-// send sends the request. If an answer does not come, the next attempt has its turn.
-func (a *attempt) send() (*http.Response, error) {
-	for i := range a.parts {
-		if p := &a.parts[i]; p.endTurn != nil {
-			defer time.AfterFunc(longestTurn, p.endTurn).Stop()
-		}
-	}
-	a.t.sent.Add(1)
-	return a.t.base.RoundTrip(a.r)
 }
 
 // enter takes the charges. If their tokens come later, it returns whose come last. Then the attempt
@@ -108,9 +98,9 @@ func (a *attempt) send() (*http.Response, error) {
 func (a *attempt) enter() (wait time.Duration, slowest *rule, err error) {
 	waits := false
 	for i := range a.parts {
-		k := a.parts[i].key
-		k.takes.RLock()
-		waits = waits || k.isSingle.Load()
+		p := &a.parts[i]
+		p.takes.RLock()
+		waits = waits || p.isSingle.Load()
 	}
 	if err = a.take(); err == nil && (waits || a.slowest != nil) {
 		wait, slowest = time.Until(a.slot), a.slowest
@@ -123,7 +113,7 @@ func (a *attempt) enter() (wait time.Duration, slowest *rule, err error) {
 		a.t.lines.Unlock()
 	}
 	for i := range a.parts {
-		a.parts[i].key.takes.RUnlock()
+		a.parts[i].takes.RUnlock()
 	}
 	return wait, slowest, err
 }
@@ -147,12 +137,12 @@ func (a *attempt) take() error {
 		p := &a.parts[i]
 		p.charged = p.cost
 		if p.cost > 1 && (p.rule.Usage != nil || p.rule.learns) {
-			p.charged = min(p.cost, float64(p.key.limiter.Limit().Capacity))
+			p.charged = min(p.cost, float64(p.limiter.Limit().Capacity))
 		}
-		if m, ok := p.key.limiter.(inPlace); ok {
-			p.charge, err = &p.place, m.ChargeInPlace(&p.place, p.key.text, p.charged)
+		if m, ok := p.limiter.(inPlace); ok {
+			p.charge, err = &p.place, m.ChargeInPlace(&p.place, p.text, p.charged)
 		} else {
-			p.charge, err = p.key.limiter.Charge(p.key.text, p.charged)
+			p.charge, err = p.limiter.Charge(p.text, p.charged)
 		}
 		if err == nil {
 			p.charge.MayWait(within)
@@ -163,26 +153,25 @@ func (a *attempt) take() error {
 	if err == nil {
 		a.decisions, allowed, err = a.t.store.TakeAll(ctx, a.taken, a.charges, a.decisions[:0])
 	}
-	if allowed {
-		var longest time.Duration
-		for i := range a.parts {
-			if p := &a.parts[i]; p.charge.Delay() > longest {
-				longest, a.slowest = p.charge.Delay(), p.rule
-			}
+	if !allowed {
+		a.charges = a.charges[:0]
+		if err == nil {
+			return a.refusal(within)
 		}
-		if longest > 0 { // in another process from its decision on, which is not later than now
-			a.slot = time.Now().Add(longest)
+		if ctx.Err() == nil {
+			a.t.failed(a.r, err)
 		}
-		return nil
-	}
-	a.charges = a.charges[:0]
-	switch {
-	case err == nil:
-		return a.refusal(within)
-	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	a.t.failed(a.r, err)
+	var longest time.Duration
+	for i := range a.parts {
+		if p := &a.parts[i]; p.charge.Delay() > longest {
+			longest, a.slowest = p.charge.Delay(), p.rule
+		}
+	}
+	if longest > 0 { // in another process from its decision on, which is not later than now
+		a.slot = time.Now().Add(longest)
+	}
 	return nil
 }
 
@@ -217,63 +206,60 @@ func (a *attempt) giveBack(moved *key) {
 	a.charges = a.charges[:0]
 }
 
-// sleep returns nil at the slot of the attempt, when it has its turns.
-func (a *attempt) sleep() error {
+// takeTurns waits for the turns that the attempt needs and has not, or for the end of its context.
+func (a *attempt) takeTurns() error {
 	ctx := a.r.Context()
-	for {
-		var err error
-		select {
-		case <-a.timer.C:
-			err = a.takeTurns(ctx)
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
-		if err, isOver := a.wake(err); isOver {
-			return err
-		}
-	}
-}
-
-// takeTurns waits for the turns that the attempt needs and has not.
-func (a *attempt) takeTurns(ctx context.Context) error {
 	for i := range a.parts {
 		p := &a.parts[i]
-		if p.endTurn != nil || !p.key.isSingle.Load() {
+		if p.endTurn != nil || !p.isSingle.Load() {
 			continue
 		}
-		turn := p.key.turn
+		turn := p.turn
 		select {
 		case turn <- struct{}{}:
 			p.endTurn = sync.OnceFunc(func() { <-turn })
 		case <-ctx.Done():
-			return ctx.Err()
 		}
-		if !p.key.isSingle.Load() { // any more
+		if p.endTurn != nil && !p.isSingle.Load() { // any more
 			p.endTurn()
 		}
 	}
-	return nil
+	return ctx.Err()
 }
 
-// wake ends the wait of an attempt, because of an error or because its slot has come.
-func (a *attempt) wake(err error) (_ error, isOver bool) {
+// endTurns lets the next attempts have their turns.
+func (a *attempt) endTurns() {
+	for i := range a.parts {
+		if p := &a.parts[i]; p.endTurn != nil {
+			p.endTurn()
+			p.endTurn = nil
+		}
+	}
+}
+
+// wake ends the wait of an attempt, because of an error or because its slot has come. If the slot
+// has moved, the wait goes on.
+func (a *attempt) wake(err error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.err != nil {
 		err = a.err
-	} else if left := time.Until(a.slot); err == nil && left > 0 { // it has moved
+	} else if left := time.Until(a.slot); err == nil && left > 0 {
 		a.timer.Reset(left)
-		return nil, false
+		return nil
 	}
 	a.timer.Stop()
 	a.timer = nil
 	a.t.lines.Lock()
 	defer a.t.lines.Unlock()
 	for i := range a.parts {
-		k := a.parts[i].key
-		k.line = slices.DeleteFunc(k.line, func(b *attempt) bool { return b == a })
+		p := &a.parts[i]
+		p.line = slices.DeleteFunc(p.line, func(b *attempt) bool { return b == a })
+		if p.endTurn != nil { // or else an answer that does not come would end it
+			time.AfterFunc(longestTurn, p.endTurn)
+		}
 	}
-	return err, true
+	return err
 }
 
 // move calls f, which changes the bucket of a key. What waits for it gives back its tokens before,

@@ -81,12 +81,15 @@ type answer struct {
 
 // read reads a response that has arrived now. Unless it learns, it reads only a response that may
 // be a refusal, or says that a limit is used up.
-func read(status int, h http.Header, learns bool) (x answer) {
-	x = answer{retry: unknown, header: h}
+func read(status int, h http.Header, learns bool) answer {
+	x := answer{retry: unknown, header: h}
 	mayRefuse := status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable ||
 		status == http.StatusForbidden
 	if !mayRefuse && !learns && hasLeft(h) {
 		return x
+	}
+	if age := number(h.Get("Age")); !mayRefuse && age > 0 && age < infinite {
+		return x // of a cache, and about an earlier request
 	}
 	sent, err := http.ParseTime(h.Get("Date"))
 	if err != nil {
@@ -94,19 +97,15 @@ func read(status int, h http.Header, learns bool) (x answer) {
 	}
 	x.sent = secondsOf(sent)
 	if mayRefuse {
-		x.retry = max(x.longest("Retry-After-Ms", time.Millisecond), // OpenAI and Azure
-			x.longest("X-Ms-Retry-After-Ms", time.Millisecond))
+		x.retry = x.longest(time.Millisecond, "Retry-After-Ms", "X-Ms-Retry-After-Ms")
 		if x.retry == unknown {
-			x.retry = x.longest("Retry-After", time.Second)
+			x.retry = x.longest(time.Second, "Retry-After")
 		}
 	}
-	x.readList("Ratelimit-Policy")
-	x.readList("Ratelimit")
+	x.add(nil, "Ratelimit-Policy", "limit") // 100;w=60 in the drafts 03 to 07
+	x.add(nil, "Ratelimit", "limit")
 	for i := range families {
-		x.readFamily(&families[i])
-	}
-	if age := number(h.Get("Age")); len(x.notices) > 0 && !mayRefuse && age > 0 && age < infinite {
-		return answer{retry: unknown} // of a cache, and about an earlier request
+		x.addFamily(&families[i])
 	}
 	// 503 and 403 have other causes, too.
 	isEmpty := func(n *notice) bool { return n.remaining == 0 }
@@ -149,19 +148,19 @@ func (x *answer) limitOf(unit Unit) (limit tb.Limit, left float64) {
 	return limit, left
 }
 
-// hasLeft reports whether plainly all limits of a header have something left.
+// hasLeft reports whether plainly all limits of a header have something left: each number begins
+// with a digit above 0.
 func hasLeft(h http.Header) bool {
-	isLeft := func(text string) bool { return text != "" && '1' <= text[0] && text[0] <= '9' }
 	for i := range families {
 		for _, line := range h[families[i].remaining] {
-			if !isLeft(line) || strings.Contains(line, ",") {
+			if line == "" || line[0] < '1' || line[0] > '9' || strings.Contains(line, ",") {
 				return false
 			}
 		}
 	}
 	for _, line := range h["Ratelimit"] {
-		for _, value := range strings.Split(line, "=")[1:] {
-			if !isLeft(value) {
+		for i := range line {
+			if line[i] == '=' && (i+1 == len(line) || line[i+1] < '1' || line[i+1] > '9') {
 				return false
 			}
 		}
@@ -169,28 +168,17 @@ func hasLeft(h http.Header) bool {
 	return true
 }
 
-// readFamily reads three fields. If a field is repeated, or is a list, the value that slows down
-// counts.
-func (x *answer) readFamily(f *family) {
+// addFamily adds what three fields say of one limit.
+func (x *answer) addFamily(f *family) {
 	n := newNotice(f.form)
-	if n.wait = x.longest(f.reset+"-After", time.Second); n.wait == unknown { // Discord
-		n.wait = x.longest(f.reset, time.Second)
+	if x.add(n, f.reset+"-After", "reset"); n.wait == unknown { // Discord
+		x.add(n, f.reset, "reset")
 	}
 	if n.wait == unknown {
 		return
 	}
-	for _, i := range items(x.header[f.remaining]) {
-		n.remaining = min(n.remaining, number(i.key))
-	}
-	q := infinite
-	for _, i := range items(x.header[f.limit]) {
-		if !i.isParameter {
-			q = number(i.key)
-			n.limit = min(n.limit, q)
-		} else if i.key == "w" && q == n.limit { // Envoy: 10, 10;w=1
-			n.window = seconds(number(i.value))
-		}
-	}
+	x.add(n, f.remaining, "remaining")
+	x.add(n, f.limit, "limit")
 	if n.window == 0 && x.header["Ratelimit-Policy"] == nil { // a guess: it may be longer
 		if n.window = n.wait; n.unit != anyUnit {
 			n.window = max(n.wait, time.Minute)
@@ -199,26 +187,35 @@ func (x *answer) readFamily(f *family) {
 	x.notices = append(x.notices, n)
 }
 
-// readList reads RateLimit or RateLimit-Policy: of the current draft (08 and later), which has
-// lists of named limits, and of the drafts 03 to 07, in which RateLimit is a dictionary.
-func (x *answer) readList(field string) {
-	var n *notice
+// add adds what a field says to a notice, or if that is nil, to those that its members name. A
+// value without a key has the given one. If a field is repeated, or is a list, the value that slows
+// down counts.
+func (x *answer) add(n *notice, field, key string) {
+	to := n
 	for _, i := range items(x.header[field]) {
 		if !i.isParameter {
-			n = x.noticeOf(i.key, i.value != "")
-			n.limit = min(n.limit, number(i.key)) // 100;w=60 in the older drafts
+			if to = n; n == nil {
+				to = x.noticeOf(i.key, i.value != "")
+			}
+			if i.value == "" {
+				i.key, i.value = key, i.key
+			}
 		}
 		switch i.key {
 		case "q", "limit":
-			n.limit = min(n.limit, number(i.value))
+			if q := number(i.value); q <= to.limit {
+				to.limit = q
+			} else if q < infinite { // nor does its window count: 10, 10;w=1, 1000;w=3600
+				to = newNotice("")
+			}
 		case "r", "remaining":
-			n.remaining = min(n.remaining, number(i.value))
+			to.remaining = min(to.remaining, number(i.value))
 		case "t", "reset":
-			n.wait = max(n.wait, x.until(i.value, time.Second))
+			to.wait = max(to.wait, x.until(i.value, time.Second))
 		case "w":
-			n.window = seconds(number(i.value))
+			to.window = seconds(number(i.value))
 		case "qu":
-			n.unit = unitOf(i.value)
+			to.unit = unitOf(i.value)
 		}
 	}
 }
@@ -236,14 +233,14 @@ func (x *answer) noticeOf(name string, isPair bool) *notice {
 }
 
 // item is a member of a list or a dictionary of structured fields (RFC 9651), or a parameter of the
-// member before. The key of a member may have quotes.
+// member before. The key of a member may have quotes, and may be a date, which has a comma.
 type item struct {
 	isParameter bool
 	key, value  string
 }
 
-var syntax = regexp.MustCompile(
-	`(^|[,;])\s*("(?:[^"\\]|\\.)*"|[^",;=]*)\s*(?:=\s*("(?:[^"\\]|\\.)*"|[^",;]*))?`)
+var syntax = regexp.MustCompile(`(^|[,;])\s*("(?:[^"\\]|\\.)*"|[A-Z][a-z]+, [^",;=]*|[^",;=]*)` +
+	`\s*(?:=\s*("(?:[^"\\]|\\.)*"|[^",;]*))?`)
 
 // items returns the items of the lines of a field. The first one is a member. A text that has
 // another syntax has strange items.
@@ -257,12 +254,12 @@ func items(lines []string) (all []item) {
 	return all
 }
 
-// longest returns the longest time in a field that may be a list: see until.
-func (x *answer) longest(field string, unit time.Duration) time.Duration {
+// longest returns the longest time in some fields, each of which may be a list: see until.
+func (x *answer) longest(unit time.Duration, fields ...string) time.Duration {
 	d := unknown
-	for _, line := range x.header[field] {
-		for _, text := range append(strings.Split(line, ","), line) { // a date has a comma
-			d = max(d, x.until(text, unit))
+	for _, field := range fields {
+		for _, i := range items(x.header[field]) {
+			d = max(d, x.until(i.key, unit))
 		}
 	}
 	return d
@@ -271,33 +268,29 @@ func (x *answer) longest(field string, unit time.Duration) time.Duration {
 // until returns the time from the response until what a text says, 0 to 100 years, or unknown. The
 // text is a number, which is a time or an instant, a duration such as 6m0s, or a date.
 func (x *answer) until(text string, unit time.Duration) time.Duration {
-	text = strings.TrimSpace(text)
 	s := number(text)
-	switch {
-	case s < 1e9:
-		s *= unit.Seconds()
-	case s < infinite: // an instant since 1970: a time would be 31 years or more
+	if s < 1e9 {
+		return seconds(s * unit.Seconds())
+	}
+	if s < infinite { // an instant since 1970: a time would be 31 years or more
 		for range 3 { // from seconds to nanoseconds
 			if s >= 1e11 {
 				s /= 1000
 			}
 		}
-		s -= x.sent
-	default:
-		if d, err := time.ParseDuration(text); err == nil {
-			s = d.Seconds()
-			break
-		}
-		t, err := http.ParseTime(text)
-		if err != nil {
-			t, err = time.Parse(time.RFC3339, text)
-		}
-		if err != nil {
-			return unknown
-		}
-		s = secondsOf(t) - x.sent
+		return seconds(s - x.sent)
 	}
-	return seconds(s)
+	if d, err := time.ParseDuration(text); err == nil {
+		return seconds(d.Seconds())
+	}
+	t, err := http.ParseTime(text)
+	if err != nil {
+		t, err = time.Parse(time.RFC3339, text)
+	}
+	if err != nil {
+		return unknown
+	}
+	return seconds(secondsOf(t) - x.sent)
 }
 
 // seconds returns a time of 0 to 100 years, or 0 for an infinite number.

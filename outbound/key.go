@@ -40,6 +40,7 @@ type inPlace interface {
 
 // key is what the process knows of a key of a rule. The bucket is in the store.
 type key struct {
+	rule    *rule
 	text    string
 	limiter limiter      // of the rule, or of this key if the rule learns
 	users   atomic.Int32 // attempts that have it; it grows under rule.mu
@@ -54,28 +55,24 @@ type key struct {
 	heard    time.Time     // when the server has said the limit, under takes
 }
 
-// newRule returns a rule in use, whose limit has the margin.
-func (t *Transport) newRule(from Rule) (r *rule, err error) {
-	r = &rule{Rule: from, store: t.store, keys: make(map[string]*key)}
-	r.stats.Name = r.Name
+// start makes a rule ready for use, and takes the margin off its limit.
+func (t *Transport) start(r *rule) (err error) {
+	r.store, r.keys, r.stats.Name = t.store, make(map[string]*key), r.Name
 	if r.Key == nil {
 		r.Key = Host
 	}
-	limit, invalid := r.Limit, r.Limit.Validate()
-	off := math.Ceil(tokensIn(limit, t.margin))
-	switch r.learns = limit == (tb.Limit{}); {
-	case r.learns:
-		limit = unlimited
-	case invalid != nil:
-		return nil, invalid
-	case t.margin < 0 || off >= float64(limit.Capacity):
-		return nil, &tb.ConfigError{Field: "Margin", Value: t.margin,
-			Range: fmt.Sprintf("what leaves a token of the %d of %q", limit.Capacity, r.Name)}
-	default:
-		limit.Capacity -= int(off)
+	limit, off := r.Limit, math.Ceil(tokensIn(r.Limit, t.margin))
+	if limit == (tb.Limit{}) {
+		limit, r.learns, t.learns = unlimited, true, true
+	} else if err = limit.Validate(); err != nil {
+		return err
+	} else if limit.Capacity -= int(min(off, tb.MaxCapacity)); t.margin < 0 || limit.Capacity < 1 {
+		return &tb.ConfigError{Field: "Margin", Value: t.margin,
+			Range: fmt.Sprintf("what leaves a token of the %d of %q", r.Limit.Capacity, r.Name)}
 	}
+	t.units[r.Unit] = true
 	r.limiter, err = r.newLimiter(limit)
-	return r, err
+	return err
 }
 
 func (r *rule) newLimiter(limit tb.Limit) (limiter, error) {
@@ -99,7 +96,7 @@ func (r *rule) get(text string) *key {
 		if len(r.keys) >= mostKeys {
 			r.forget()
 		}
-		k = &key{text: text, limiter: r.limiter}
+		k = &key{rule: r, text: text, limiter: r.limiter}
 		if r.learns {
 			k.turn = make(chan struct{}, 1)
 			if l, err := r.newLimiter(unlimited); err == nil {

@@ -87,7 +87,7 @@ func TestLearnedKeysAreBounded(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r := client.limits[0]
+		r := client.rules[0]
 		if n := len(r.keys); n != mostKeys {
 			t.Errorf("%d keys", n)
 		}

@@ -68,7 +68,7 @@ func (a *attempt) waitOf(p *part, now time.Time) time.Duration {
 		return 0
 	}
 	wait := level.NextToken +
-		timeOf(p.key.limiter.Limit(), p.charged-max(math.Floor(level.Tokens), 0)-1)
+		timeOf(p.limiter.Limit(), p.charged-max(math.Floor(level.Tokens), 0)-1)
 	if a.t.isShared {
 		wait -= now.Sub(a.taken) // the level may be the one of then
 	}
@@ -86,15 +86,15 @@ func (a *attempt) pause(unit Unit, wait time.Duration, isRefusal bool, now time.
 	}
 	end := now.Add(wait)
 	isNew := false
-	p.key.takes.Lock()
+	p.takes.Lock()
 	a.t.move(p.key, end, func() {
 		if isNew = a.waitOf(p, now) < wait; isNew {
 			a.leave(p, p.charged, wait, now)
 		}
 	})
-	p.key.takes.Unlock()
+	p.takes.Unlock()
 	if isNew {
-		p.key.paused.Store(end.UnixNano())
+		p.paused.Store(end.UnixNano())
 		a.t.held(a.r, p.rule, wait)
 	}
 }
@@ -131,21 +131,21 @@ func (a *attempt) learn(p *part, x *answer, stops bool, now time.Time) {
 // leave leaves the bucket of p a number of tokens after a time: it is held, or if they take longer
 // to be supplied, it has at most the tokens that are missing then.
 func (a *attempt) leave(p *part, tokens float64, after time.Duration, now time.Time) {
-	limit := p.key.limiter.Limit()
+	limit := p.limiter.Limit()
 	if until := now.Add(after - timeOf(limit, tokens)); until.After(now) {
 		ctx := context.WithoutCancel(a.r.Context())
-		if err := p.key.limiter.Hold(ctx, p.key.text, until); err != nil {
+		if err := p.limiter.Hold(ctx, p.text, until); err != nil {
 			a.t.failed(a.r, err)
 		}
 		return
 	}
 	tokens -= tokensIn(limit, after)
-	c, err := p.key.limiter.Charge(p.key.text, 1)
+	c, err := p.limiter.Charge(p.text, 1)
 	if err != nil {
 		return
 	}
 	if level, err := c.Level(now); err == nil && level.Tokens > tokens {
-		if c, err = p.key.limiter.Charge(p.key.text, level.Tokens-tokens); err == nil {
+		if c, err = p.limiter.Charge(p.text, level.Tokens-tokens); err == nil {
 			_, _ = c.Take(now)
 		}
 	}

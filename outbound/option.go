@@ -73,7 +73,11 @@ func PerHost(capacity int, refillPerSec float64) Option {
 
 // Rules adds limits. A request takes its costs from all of them, or waits.
 func Rules(rules ...Rule) Option {
-	return func(t *Transport) { t.rules = append(t.rules, rules...) }
+	return func(t *Transport) {
+		for _, r := range rules {
+			t.rules = append(t.rules, &rule{Rule: r})
+		}
+	}
 }
 
 // WithStore sets a store of the buckets, which other processes may share, such as the *redis.Store

@@ -25,7 +25,7 @@ type RuleStats struct {
 // Stats returns what the Transport has done so far.
 func (t *Transport) Stats() Stats {
 	s := Stats{Sent: t.sent.Load(), Failures: t.failures.Load()}
-	for _, r := range t.limits {
+	for _, r := range t.rules {
 		r.count(func(stats *RuleStats) { s.Rules = append(s.Rules, *stats) })
 	}
 	return s

@@ -17,7 +17,7 @@ import (
 // It is safe for concurrent use.
 type Transport struct {
 	base     http.RoundTripper
-	rules    []Rule
+	rules    []*rule
 	store    httplimit.Store
 	margin   time.Duration
 	maxPause time.Duration
@@ -25,7 +25,6 @@ type Transport struct {
 	hooks    Hooks
 	logger   *slog.Logger
 
-	limits   []*rule
 	isShared bool              // other processes may take from the buckets
 	learns   bool              // a rule has no limit
 	units    [anyUnit + 1]bool // of the rules
@@ -49,20 +48,16 @@ func New(base http.RoundTripper, opts ...Option) *Transport {
 		t.store = httplimit.Memory()
 	}
 	if len(t.rules) == 0 {
-		t.rules = []Rule{{Name: "per-host"}}
+		Rules(Rule{Name: "per-host"})(t)
 	}
 	names := make(map[string]int)
-	for _, from := range t.rules {
-		if names[from.Name]++; names[from.Name] > 1 {
-			from.Name = fmt.Sprintf("%s-%d", from.Name, names[from.Name])
+	for _, r := range t.rules {
+		if names[r.Name]++; names[r.Name] > 1 {
+			r.Name = fmt.Sprintf("%s-%d", r.Name, names[r.Name])
 		}
-		r, err := t.newRule(from)
-		if err != nil {
+		if err := t.start(r); err != nil {
 			panic(err)
 		}
-		t.limits = append(t.limits, r)
-		t.learns = t.learns || r.learns
-		t.units[r.Unit] = true
 	}
 	return t
 }
@@ -88,12 +83,12 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			_, _ = io.CopyN(io.Discard, refused.Body, 4096) // so that the connection is used again
 			_ = refused.Body.Close()
 		}
-		response, err := a.send()
-		if err != nil {
-			return nil, err
-		}
-		if !a.obey(response) || tries <= 0 || !a.replay() {
-			return response, nil
+		t.sent.Add(1)
+		response, err := t.base.RoundTrip(a.r)
+		isRefusal := err == nil && a.obey(response)
+		a.endTurns()
+		if !isRefusal || tries <= 0 || !a.replay() {
+			return response, err
 		}
 		refused = response
 	}

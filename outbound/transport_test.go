@@ -246,7 +246,7 @@ func bubble(name string, f func(t *testing.T)) func(t *testing.T) {
 // tokensOf returns what is left in the bucket of a key of a client's first rule.
 func tokensOf(t *testing.T, client *Transport, key string) float64 {
 	t.Helper()
-	l, err := client.limits[0].limiter.(interface {
+	l, err := client.rules[0].limiter.(interface {
 		Level(ctx context.Context, key string) (tb.Level, error)
 	}).Level(t.Context(), key)
 	if err != nil {

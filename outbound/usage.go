@@ -37,25 +37,25 @@ type body struct {
 // Read implements io.Reader.
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	_, _ = b.reader.Write(p[:n])
-	if err != nil {
-		b.settle()
-	}
+	b.pass(p[:n], err != nil)
 	return n, err
 }
 
 // Close implements io.Closer.
 func (b *body) Close() error {
 	err := b.ReadCloser.Close()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.settle()
+	b.pass(nil, true)
 	return err
 }
 
-func (b *body) settle() {
+// pass passes a part of the body to the reader.
+func (b *body) pass(p []byte, isLast bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, _ = b.reader.Write(p)
+	if !isLast {
+		return
+	}
 	if tokens, ok := b.reader.Usage(); ok {
 		_ = b.charge.Settle(tokens) // if it is no number or the store fails, the estimate stands
 	}

@@ -223,7 +223,7 @@ func load(t *testing.T, v *vendor, processes int, d time.Duration, opts ...Optio
 	for _, c := range clients {
 		refused += int(c.Stats().Rules[0].Refused)
 		held += int(c.Stats().Rules[0].Held)
-		for _, k := range c.limits[0].keys {
+		for _, k := range c.rules[0].keys {
 			if len(k.line) > 0 || k.users.Load() > 0 {
 				t.Errorf("%d attempts still wait, %d have the key", len(k.line), k.users.Load())
 			}
@@ -336,7 +336,7 @@ func TestPausesOfManyAttempts(t *testing.T) {
 		return respond(r, "200")
 	}
 	client := New(s, Rules(perSecond("all", 1, 50_000), perSecond("each", 1, 50_000)))
-	client.limits[0].Key = func(*http.Request) string { return "all" }
+	client.rules[0].Key = func(*http.Request) string { return "all" }
 	var all sync.WaitGroup
 	for i := range goroutines {
 		all.Go(func() {
