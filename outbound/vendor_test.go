@@ -196,7 +196,7 @@ func TestPauseOfASlowKey(t *testing.T) {
 // load sends requests of 64 goroutines in a number of processes with one store. Each goroutine
 // sends its next request when the last one is answered, until the time is over. load returns the
 // number of pauses.
-func load(t *testing.T, v *vendor, processes int, d time.Duration, opts ...Option) (held int) {
+func load(t *testing.T, v *vendor, processes int, d time.Duration, opts []Option) (held int) {
 	if processes > 1 {
 		opts = append(opts, WithStore(newShared()))
 	}
@@ -209,12 +209,10 @@ func load(t *testing.T, v *vendor, processes int, d time.Duration, opts ...Optio
 	var all sync.WaitGroup
 	for i := range 64 {
 		all.Go(func() {
-			for {
+			for err := error(nil); err == nil; {
 				r := request(ctx, "a")
 				r.Header.Set("Process", strconv.Itoa(i%processes))
-				if _, err := clients[i%processes].RoundTrip(r); err != nil {
-					return
-				}
+				_, err = clients[i%processes].RoundTrip(r)
 			}
 		})
 	}
@@ -252,26 +250,28 @@ func TestVendors(t *testing.T) {
 		h.Set("Ratelimit", fmt.Sprintf(`"vendor";r=%s;t=%s`, lies[n/2%3], lies[n/5%len(lies)]))
 	}
 	const none, some, oncePerPause = 0, 1, 2 // refused
-	usual := perSecond("", 10, 5).Limit
 	for name, c := range map[string]struct {
-		limit     tb.Limit
+		capacity  int       // 10 if it is 0
+		rates     []float64 // in equal parts of the time, 5 if there is none
 		latency   time.Duration
 		rewrite   func(int, http.Header)
 		time      time.Duration // 10 minutes if it is 0
 		processes []int
 		opts      []Option
 		refused   int
-		used      float64 // of the rate, at least
+		used      float64 // of the rate in each part, at least
 	}{
 		"agrees": {processes: []int{1, 3}, opts: []Option{PerHost(10, 5)}, used: 0.95},
-		"agrees, and is slow": {limit: perSecond("", 1, 0.3).Limit, processes: []int{1, 3},
+		"agrees, and is slow": {capacity: 1, rates: []float64{0.3}, processes: []int{1, 3},
 			opts: []Option{PerHost(1, 0.3)}, used: 0.95},
-		"agrees, and has no burst": {limit: perSecond("", 1, 2).Limit, processes: []int{1, 3},
+		"agrees, and has no burst": {capacity: 1, rates: []float64{2}, processes: []int{1, 3},
 			opts: []Option{PerHost(1, 2)}, used: 0.95},
-		"agrees, and is fast": {limit: perSecond("", 100, 30).Limit, processes: []int{1, 3},
+		"agrees, and is fast": {capacity: 100, rates: []float64{30}, processes: []int{1, 3},
 			opts: []Option{PerHost(100, 30)}, used: 0.95},
 		"has less": {processes: []int{1, 3}, opts: []Option{PerHost(20, 10)}, refused: some,
 			used: 0.95},
+		"lowers its limit, raises it, and restarts": {rates: []float64{5, 1, 5, 5}, refused: some,
+			processes: []int{1}, opts: []Option{PerHost(10, 5)}, used: 0.95},
 		"lies": {rewrite: lie, time: 24 * time.Hour, processes: []int{3}, used: 1.0 / 60 / 5,
 			opts: []Option{PerHost(10, 5), WithMaxPause(time.Minute)}},
 		"is far away": {latency: d, time: time.Hour, processes: []int{1},
@@ -284,45 +284,43 @@ func TestVendors(t *testing.T) {
 	} {
 		for _, processes := range c.processes {
 			bubble(fmt.Sprint(name, processes), func(t *testing.T) {
-				c.limit = cmp.Or(c.limit, usual)
-				c.time = cmp.Or(c.time, 10*time.Minute)
-				v := newVendor(c.limit)
+				c.capacity, c.time = cmp.Or(c.capacity, 10), cmp.Or(c.time, 10*time.Minute)
+				if c.rates == nil {
+					c.rates = []float64{5}
+				}
+				v := newVendor(perSecond("", c.capacity, c.rates[0]).Limit)
 				v.latency, v.rewrite = c.latency, c.rewrite
-				held := load(t, v, processes, c.time, c.opts...)
-				used := float64(len(v.granted)) /
-					(float64(c.limit.Capacity) + tokensIn(c.limit, c.time))
+				part := c.time / time.Duration(len(c.rates))
+				for i, rate := range c.rates[1:] {
+					time.AfterFunc(time.Duration(i+1)*part, func() {
+						if rate == c.rates[i] {
+							v.start(perSecond("", c.capacity, rate).Limit)
+							return
+						}
+						err := v.limiter.Load().SetPolicy(limited(perSecond("", c.capacity, rate).Limit))
+						if err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				held := load(t, v, processes, c.time, c.opts)
 				if c.refused != oncePerPause && (v.refused > 0) != (c.refused == some) ||
-					c.refused == oncePerPause && v.refused-first > held || used < c.used {
-					t.Errorf("%d refused in %d pauses, %v of the rate used", v.refused, held, used)
+					c.refused == oncePerPause && v.refused-first > held {
+					t.Errorf("%d refused in %d pauses", v.refused, held)
+				}
+				granted := make([]float64, len(c.rates))
+				for _, at := range v.granted {
+					granted[min(int(at/part), len(granted)-1)]++
+				}
+				granted[0] -= float64(c.capacity)
+				for i, rate := range c.rates {
+					if used := granted[i] / rate / part.Seconds(); used < c.used {
+						t.Errorf("%v of the rate used in part %d", used, i)
+					}
 				}
 			})(t)
 		}
 	}
-}
-
-// A vendor that lowers its limit and raises it again is obeyed, and so is one that restarts.
-func TestVendorThatChanges(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		usual, low := perSecond("", 10, 5).Limit, perSecond("", 10, 1).Limit
-		v := newVendor(usual)
-		for at, change := range map[time.Duration]func(){
-			2 * time.Minute: func() { _ = v.limiter.Load().SetPolicy(limited(low)) },
-			4 * time.Minute: func() { _ = v.limiter.Load().SetPolicy(limited(usual)) },
-			6 * time.Minute: func() { v.start(usual) },
-		} {
-			time.AfterFunc(at, change)
-		}
-		load(t, v, 1, 8*time.Minute, PerHost(10, 5))
-		var granted [4]int // in each two minutes
-		for _, at := range v.granted {
-			granted[min(at/(2*time.Minute), 3)]++
-		}
-		for i, rate := range []int{5, 1, 5, 5} {
-			if want := 120 * rate; granted[i] < 95*want/100 {
-				t.Errorf("%d granted in part %d, want %d", granted[i], i, want)
-			}
-		}
-	})
 }
 
 // Pauses and the attempts that they move meet at any point, in real time.
