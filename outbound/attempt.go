@@ -77,7 +77,10 @@ func (a *attempt) end() {
 func (a *attempt) await() error {
 	wait, slowest, err := a.enter()
 	if slowest != nil {
-		a.t.waits(a.r, slowest, wait)
+		slowest.count(func(s *RuleStats) { s.Waited, s.WaitTime = s.Waited+1, s.WaitTime+wait })
+		if f := a.t.hooks.Waits; f != nil {
+			f(a.r, slowest.Name, wait)
+		}
 	}
 	for a.timer != nil {
 		select {

@@ -27,6 +27,7 @@ var families = []family{
 	named("Ratelimit-%s"),    // the drafts before RateLimit, and GitLab
 	named("X-Ratelimit-%s"),  // GitHub, Envoy, Reddit, Discord and most others
 	named("X-Rate-Limit-%s"), // X and Okta
+	{remaining: "Ratelimit"}, // which has all: see read
 }
 
 func named(form string) family {
@@ -148,20 +149,17 @@ func (x *answer) limitOf(unit Unit) (limit tb.Limit, left float64) {
 	return limit, left
 }
 
-// hasLeft reports whether plainly all limits of a header have something left: each number begins
-// with a digit above 0.
+// hasLeft reports whether plainly all limits of a header have something left: no number begins as 0
+// or a negative one may.
 func hasLeft(h http.Header) bool {
 	for i := range families {
 		for _, line := range h[families[i].remaining] {
-			if line == "" || line[0] < '1' || line[0] > '9' || strings.Contains(line, ",") {
-				return false
-			}
-		}
-	}
-	for _, line := range h["Ratelimit"] {
-		for i := range line {
-			if line[i] == '=' && (i+1 == len(line) || line[i+1] < '1' || line[i+1] > '9') {
-				return false
+			before := byte(',')
+			for j := range len(line) {
+				if strings.IndexByte("0-+.", line[j]) >= 0 && strings.IndexByte(`,= "`, before) >= 0 {
+					return false
+				}
+				before = line[j]
 			}
 		}
 	}

@@ -37,13 +37,6 @@ func (r *rule) count(f func(*RuleStats)) {
 	f(&r.stats)
 }
 
-func (t *Transport) waits(r *http.Request, rule *rule, wait time.Duration) {
-	rule.count(func(s *RuleStats) { s.Waited, s.WaitTime = s.Waited+1, s.WaitTime+wait })
-	if f := t.hooks.Waits; f != nil {
-		f(r, rule.Name, wait)
-	}
-}
-
 func (t *Transport) held(r *http.Request, rule *rule, pause time.Duration) {
 	rule.count(func(s *RuleStats) { s.Held++ })
 	t.logger.Info("the server orders a pause", "rule", rule.Name, "pause", pause)
