@@ -19,6 +19,8 @@ type family struct{ form, limit, remaining, reset string }
 
 // families has the families that servers send.
 var families = []family{
+	// The draft since 03, whose fields are lists. They are the first, because they name their limits.
+	{limit: "Ratelimit-Policy", remaining: "Ratelimit"},
 	// OpenAI, and the servers that follow it. The reset is the time until all is back.
 	named("X-Ratelimit-%s-Requests"), named("X-Ratelimit-%s-Tokens"),
 	// Anthropic. The reset is the instant at which all is back, to a second.
@@ -27,7 +29,6 @@ var families = []family{
 	named("Ratelimit-%s"),    // the drafts before RateLimit, and GitLab
 	named("X-Ratelimit-%s"),  // GitHub, Envoy, Reddit, Discord and most others
 	named("X-Rate-Limit-%s"), // X and Okta
-	{remaining: "Ratelimit"}, // which has all: see read
 }
 
 func named(form string) family {
@@ -98,13 +99,14 @@ func read(status int, h http.Header, learns bool) answer {
 	}
 	x.sent = secondsOf(sent)
 	if mayRefuse {
-		x.retry = x.longest(time.Millisecond, "Retry-After-Ms", "X-Ms-Retry-After-Ms")
-		if x.retry == unknown {
-			x.retry = x.longest(time.Second, "Retry-After")
+		n := newNotice("")
+		x.add(n, "Retry-After-Ms", "milliseconds") // OpenAI and Azure
+		x.add(n, "X-Ms-Retry-After-Ms", "milliseconds")
+		if n.wait == unknown {
+			x.add(n, "Retry-After", "reset")
 		}
+		x.retry = n.wait
 	}
-	x.add(nil, "Ratelimit-Policy", "limit") // 100;w=60 in the drafts 03 to 07
-	x.add(nil, "Ratelimit", "limit")
 	for i := range families {
 		x.addFamily(&families[i])
 	}
@@ -155,19 +157,25 @@ func hasLeft(h http.Header) bool {
 	for i := range families {
 		for _, line := range h[families[i].remaining] {
 			before := byte(',')
-			for j := range len(line) {
-				if strings.IndexByte("0-+.", line[j]) >= 0 && strings.IndexByte(`,= "`, before) >= 0 {
+			for _, c := range []byte(line) {
+				begins := strings.IndexByte(`,= "`, before) >= 0
+				if begins && strings.IndexByte("0-+.", c) >= 0 || c < ' ' || c > '~' {
 					return false
 				}
-				before = line[j]
+				before = c
 			}
 		}
 	}
 	return true
 }
 
-// addFamily adds what three fields say of one limit.
+// addFamily adds what the fields of a family say.
 func (x *answer) addFamily(f *family) {
+	if f.reset == "" {
+		x.add(nil, f.limit, "limit") // 100;w=60 in the drafts 03 to 07
+		x.add(nil, f.remaining, "limit")
+		return
+	}
 	n := newNotice(f.form)
 	if x.add(n, f.reset+"-After", "reset"); n.wait == unknown { // Discord
 		x.add(n, f.reset, "reset")
@@ -210,6 +218,8 @@ func (x *answer) add(n *notice, field, key string) {
 			to.remaining = min(to.remaining, number(i.value))
 		case "t", "reset":
 			to.wait = max(to.wait, x.until(i.value, time.Second))
+		case "milliseconds":
+			to.wait = max(to.wait, x.until(i.value, time.Millisecond))
 		case "w":
 			to.window = seconds(number(i.value))
 		case "qu":
@@ -250,17 +260,6 @@ func items(lines []string) (all []item) {
 		all = append(all, item{m[1] == ";", strings.TrimSpace(m[2]), strings.Trim(m[3], `" `)})
 	}
 	return all
-}
-
-// longest returns the longest time in some fields, each of which may be a list: see until.
-func (x *answer) longest(unit time.Duration, fields ...string) time.Duration {
-	d := unknown
-	for _, field := range fields {
-		for _, i := range items(x.header[field]) {
-			d = max(d, x.until(i.key, unit))
-		}
-	}
-	return d
 }
 
 // until returns the time from the response until what a text says, 0 to 100 years, or unknown. The
