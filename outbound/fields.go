@@ -13,13 +13,13 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// family is the names of three fields about one limit, in canonical form. What the reset is, its
-// text says. A form that names the unit is about a minute, if the reset is not later.
+// family has the names of the fields about one limit, in canonical form, or of lists if it has no
+// reset. A form that names the unit is about a minute, if the reset is not later.
 type family struct{ form, limit, remaining, reset string }
 
 // families has the families that servers send.
 var families = []family{
-	// The draft since 03, whose fields are lists. They are the first, because they name their limits.
+	// The draft since 03. A pair of its dictionary is about the limit that is read first.
 	{limit: "Ratelimit-Policy", remaining: "Ratelimit"},
 	// OpenAI, and the servers that follow it. The reset is the time until all is back.
 	named("X-Ratelimit-%s-Requests"), named("X-Ratelimit-%s-Tokens"),

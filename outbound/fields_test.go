@@ -85,12 +85,6 @@ X-RateLimit-Limit: 5
 X-RateLimit-Remaining: 0
 X-RateLimit-Reset: 1772000002.010
 X-RateLimit-Reset-After: 1.25`, "any 0 of 5 in 1.25s, reset in 1.25s"},
-	{"Discord, for all routes", `429
-Retry-After: 65
-X-RateLimit-Limit: 10
-X-RateLimit-Remaining: 0
-X-RateLimit-Reset: 1772000064.57
-X-RateLimit-Reset-After: 64.57`, "refused for 1m5s; any 0 of 10 in 1m4.57s, reset in 1m4.57s"},
 	{"Envoy", `429
 x-ratelimit-limit: 10, 10;w=1;name="per-ip", 1000;w=3600
 x-ratelimit-remaining: 0
@@ -120,14 +114,6 @@ RateLimit: "hourly";r=4000;t=1800
 RateLimit: "burst, requests";r=0;t=1, "other\"s";r=3`,
 		"requests 0 of 10 in 1s, reset in 1s; any 4000 of 5000 in 1h0m0s, reset in 30m0s; " +
 			"tokens ? of 1000 in 1m0s; any 3 of ?"},
-	{"the draft, only remaining", `200
-RateLimit: "default";r=50`, "any 50 of ?"},
-	{"httplimit", `429
-RateLimit-Limit: 10
-RateLimit-Remaining: 0
-RateLimit-Reset: 2
-RateLimit: "per-address";r=0;t=2
-Retry-After: 2`, "refused for 2s; any 0 of ?, reset in 2s; any 0 of 10 in 2s, reset in 2s"},
 	{"X", `429
 x-rate-limit-limit: 900
 x-rate-limit-remaining: 0

@@ -214,8 +214,11 @@ func send(t *testing.T, s *script, keys string, clients ...http.RoundTripper) {
 			r := request(ctx, word[:sign])
 			body := newBody("")
 			r.Body = body
-			if _, err := client.RoundTrip(r); err != nil {
-				s.happens(textOf(err))
+			var wait *tb.WaitError
+			if _, err := client.RoundTrip(r); errors.As(err, &wait) {
+				s.happens(fmt.Sprintf("(%v %t)", wait.Wait, wait.Deadline))
+			} else if err != nil {
+				s.happens(fmt.Sprintf("(%v)", err))
 			}
 			if !body.closed.Load() {
 				t.Errorf("the body of %s is not closed", word)
@@ -224,20 +227,6 @@ func send(t *testing.T, s *script, keys string, clients ...http.RoundTripper) {
 		synctest.Wait()
 	}
 	all.Wait()
-}
-
-// textOf returns an error of a scene.
-func textOf(err error) string {
-	var wait *tb.WaitError
-	switch {
-	case !errors.As(err, &wait):
-		return fmt.Sprintf("(%v)", err)
-	case wait.Deadline && errors.Is(err, context.DeadlineExceeded):
-		return fmt.Sprintf("(wait %v)", wait.Wait)
-	case wait.Wait == tb.Never:
-		return "(wait never)"
-	}
-	return fmt.Sprintf("(%#v)", wait)
 }
 
 // bubble runs a test in a bubble of synctest.
@@ -318,7 +307,7 @@ func TestPauses(t *testing.T) {
 			order: "a a a a a"},
 		"a pause beyond the deadline of what waits": {opts: []Option{PerHost(1, 0.5)},
 			answers: []string{"429\nRetry-After: 100"}, latency: time.Second,
-			send: "a b<50 c", want: "0 1(wait 1m40s) 101", order: "a c"},
+			send: "a b<50 c", want: "0 1(1m40s true) 101", order: "a c"},
 		"one of several keys": {opts: []Option{Rules(perSecond("r", 1, 1))},
 			answers: []string{"429\nRetry-After: 100"},
 			send:    "slow b slow b c", want: "0 0 0 1 100", order: "slow b c b slow"},
@@ -356,15 +345,15 @@ func TestWaits(t *testing.T) {
 	costly.Cost = func(r *http.Request) float64 { return costs[keyOf(r)] }
 	play(t, scene{opts: []Option{Rules(perSecond("r", 1, 0.1))}}, map[string]scene{
 		"several limits": {opts: []Option{Rules(perSecond("minute", 4, 0.1), perSecond("second", 2, 1))},
-			send: "a a , a<0.5 a a a a", want: "0 0 0(wait 1s) 1 2 10 20", order: "a a a a a a",
+			send: "a a , a<0.5 a a a a", want: "0 0 0(1s true) 1 2 10 20", order: "a a a a a a",
 			stats: "{6 0 [{minute 2 30s 0 0 0} {second 2 3s 1 0 0}]}"},
 		"rules of one name": {opts: []Option{PerHost(3, 1), PerHost(5, 0.1), PerHost(9, 9)},
 			send: "a b c d e f", want: "0 0 0 1 2 10",
 			stats: "{6 0 [{per-host 2 3s 0 0 0} {per-host-2 1 10s 0 0 0} {per-host-3 0 0s 0 0 0}]}"},
-		"a deadline that is too near": {send: "a a<4 a", want: "0 0(wait 10s) 10", order: "a a",
+		"a deadline that is too near": {send: "a a<4 a", want: "0 0(10s true) 10", order: "a a",
 			stats: "{2 0 [{r 1 10s 1 0 0}]}"},
 		"a cost above the capacity": {opts: []Option{Rules(costly)}, send: "a b c d", order: "a",
-			want: "0 0(wait never) 0(wait never) 0(wait never)"},
+			want: "0" + strings.Repeat(fmt.Sprintf(" 0(%v false)", tb.Never), 3)},
 		"contexts that end": {send: "a a!1 a!0 a@2", order: "a a",
 			want: "0 0(context canceled) 1(context canceled) 10"},
 		"contexts that end, with an estimate": {opts: []Option{Rules(estimated)},
@@ -400,10 +389,11 @@ func TestRedirectsAreCharged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript("302\nLocation: /v2", "302\nLocation: https://b.example.com:443/")
 		client := &http.Client{Transport: New(s, PerHost(1, 1))}
-		if _, err := client.Do(request(t.Context(), "a")); err != nil {
+		_, err := client.Do(request(t.Context(), "a"))
+		s.check(t, "0 1 1")
+		if err != nil {
 			t.Error(err)
 		}
-		s.check(t, "0 1 1")
 	})
 }
 
@@ -422,46 +412,41 @@ func TestHost(t *testing.T) {
 }
 
 func TestRetries(t *testing.T) {
-	soon := func(r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), 7*time.Second)
-		context.AfterFunc(r.Context(), cancel)
-		*r = *r.WithContext(ctx)
+	again := func(err error) func() (io.ReadCloser, error) {
+		return func() (io.ReadCloser, error) { return newBody("text"), err }
 	}
 	for name, c := range map[string]struct {
-		edit     func(r *http.Request) // of a PUT with a body
+		method   string
+		key      []string
+		body     io.Reader
+		getBody  func() (io.ReadCloser, error)
 		refusals int
+		deadline float64
 		want     string
-		status   int
 	}{
-		"a body": {func(*http.Request) {}, 2, "0 5 10", 200},
-		"no body": {func(r *http.Request) { r.Method, r.Body, r.GetBody = "GET", nil, nil },
-			2, "0 5 10", 200},
-		"a body without two": {func(r *http.Request) { r.GetBody = nil }, 2, "0", 429},
-		"a body that is gone": {func(r *http.Request) {
-			r.GetBody = func() (io.ReadCloser, error) { return nil, io.ErrUnexpectedEOF }
-		}, 2, "0", 429},
-		"not idempotent": {func(r *http.Request) { r.Method = "POST" }, 2, "0", 429},
-		"with a key": {func(r *http.Request) {
-			r.Method = "POST"
-			r.Header.Set("Idempotency-Key", "1")
-		}, 2, "0 5 10", 200},
-		"too late":  {soon, 2, "0 5", 429},
-		"too often": {func(*http.Request) {}, 3, "0 5 10", 429},
+		"a body":             {"PUT", nil, newBody("text"), again(nil), 2, 99, "0 5 10"},
+		"no body":            {"GET", nil, nil, nil, 2, 99, "0 5 10"},
+		"a body without two": {"PUT", nil, newBody("text"), nil, 2, 99, "0"},
+		"a body that is gone": {"PUT", nil, newBody("text"), again(io.ErrUnexpectedEOF), 2, 99,
+			"0"},
+		"not idempotent": {"POST", nil, newBody("text"), again(nil), 2, 99, "0"},
+		"with a key":     {"POST", []string{"1"}, newBody("text"), again(nil), 2, 99, "0 5 10"},
+		"too late":       {"PUT", nil, newBody("text"), again(nil), 2, 7, "0 5"},
+		"too often":      {"PUT", nil, newBody("text"), again(nil), 3, 99, "0 5 10"},
 	} {
 		bubble(name, func(t *testing.T) {
 			s := newScript(slices.Repeat([]string{"429\nRetry-After: 5"}, c.refusals)...)
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "https://a",
-				strings.NewReader("text"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			c.edit(r)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(c.deadline*1e9))
+			defer cancel()
+			r := httptest.NewRequestWithContext(ctx, c.method, "https://a", c.body)
+			r.GetBody, r.Header["Idempotency-Key"] = c.getBody, c.key
 			w, err := New(s, PerHost(10, 1), WithRetries(2)).RoundTrip(r)
-			if err != nil || w.StatusCode != c.status {
-				t.Fatal(w, err)
-			}
 			s.check(t, c.want)
-			if got := slices.Compact(s.keys); got[0] != "text" && r.Body != nil || len(got) > 1 {
+			isRefused := len(s.keys) <= c.refusals
+			if err != nil || isRefused != (w.StatusCode == http.StatusTooManyRequests) {
+				t.Error(w, err)
+			}
+			if got := slices.Compact(s.keys); len(got) > 1 || (got[0] == "text") != (c.body != nil) {
 				t.Errorf("bodies %q", got)
 			}
 			for i, b := range s.bodies {
@@ -591,37 +576,31 @@ func TestStoreThatFails(t *testing.T) {
 }
 
 func TestHooksAndStats(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
-		var mu sync.Mutex
-		var events []string
-		add := func(event ...any) {
-			mu.Lock()
-			defer mu.Unlock()
-			events = append(events, fmt.Sprint(event...))
-		}
-		s := newScript("200", "429\nRetry-After: 10")
-		client := New(s, Rules(perSecond("api", 1, 1)),
-			WithLogger(slog.New(slog.NewTextHandler(&log, nil))), WithHooks(Hooks{
-				Waits: func(_ *http.Request, rule string, d time.Duration) { add("waits ", rule, d) },
-				Held:  func(_ *http.Request, rule string, d time.Duration) { add("held ", rule, d) },
-				Refused: func(_ *http.Request, rule string, w *http.Response) {
-					add("refused ", rule, w.StatusCode)
-				},
-			}))
-		send(t, s, "secret secret secret", client)
-		want := "waits api1s, waits api2s, refused api429, held api10s"
-		if got := strings.Join(events, ", "); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
-		stats := client.Stats()
-		if got, want := fmt.Sprint(stats), "{3 0 [{api 2 3s 0 1 1}]}"; got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
-		if text := log.String(); !strings.Contains(text, "rule=api") || strings.Contains(text, "secret") {
-			t.Error(text)
-		}
-	})
+	var log bytes.Buffer
+	var mu sync.Mutex
+	var events string
+	add := func(_ *http.Request, event ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		events += fmt.Sprintln(event...)
+	}
+	hooks := Hooks{
+		Waits:   func(r *http.Request, rule string, d time.Duration) { add(r, "waits", rule, d) },
+		Held:    func(r *http.Request, rule string, d time.Duration) { add(r, "held", rule, d) },
+		Refused: func(r *http.Request, rule string, _ *http.Response) { add(r, "refused", rule) },
+	}
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	play(t, scene{}, map[string]scene{"": {
+		opts:    []Option{Rules(perSecond("api", 1, 1)), WithLogger(logger), WithHooks(hooks)},
+		answers: []string{"200", "429\nRetry-After: 10"}, send: "secret secret secret",
+		want: "0 1 11", stats: "{3 0 [{api 2 3s 0 1 1}]}",
+	}})
+	if want := "waits api 1s\nwaits api 2s\nrefused api\nheld api 10s\n"; events != want {
+		t.Errorf("%s, want %s", events, want)
+	}
+	if text := log.String(); !strings.Contains(text, "rule=api") || strings.Contains(text, "secret") {
+		t.Error(text)
+	}
 }
 
 func TestNewPanics(t *testing.T) {

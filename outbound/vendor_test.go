@@ -29,17 +29,8 @@ type vendor struct {
 	begin   time.Time
 	granted []time.Duration // since the beginning
 	refused int
-	early   int // requests within a pause, after the instant at which their process was told
-	told    map[string]pauseOf
-}
-
-// pauseOf is a pause of one process.
-type pauseOf struct{ begin, end time.Time }
-
-func newVendor(limit tb.Limit) *vendor {
-	v := &vendor{begin: time.Now(), told: make(map[string]pauseOf)}
-	v.start(limit)
-	return v
+	early   int                     // requests within a pause, after their process was told
+	told    map[string][2]time.Time // by process: when it was told, and the end of the pause
 }
 
 // start makes a limiter, as a vendor does that restarts.
@@ -60,7 +51,7 @@ func limited(limit tb.Limit) *policy.Policy {
 func (v *vendor) RoundTrip(r *http.Request) (*http.Response, error) {
 	process := r.Header.Get("Process")
 	v.mu.Lock()
-	if p := v.told[process]; time.Now().After(p.begin) && time.Now().Before(p.end) {
+	if p := v.told[process]; time.Now().After(p[0]) && time.Now().Before(p[1]) {
 		v.early++
 	}
 	v.mu.Unlock()
@@ -82,7 +73,7 @@ func (v *vendor) RoundTrip(r *http.Request) (*http.Response, error) {
 	if s, err := strconv.Atoi(w.Header().Get("Retry-After")); err == nil {
 		v.mu.Lock()
 		now := time.Now()
-		v.told[process] = pauseOf{now, now.Add(time.Duration(s) * time.Second)}
+		v.told[process] = [2]time.Time{now, now.Add(time.Duration(s) * time.Second)}
 		v.mu.Unlock()
 	}
 	return w.Result(), nil
@@ -288,17 +279,16 @@ func TestVendors(t *testing.T) {
 				if c.rates == nil {
 					c.rates = []float64{5}
 				}
-				v := newVendor(perSecond("", c.capacity, c.rates[0]).Limit)
-				v.latency, v.rewrite = c.latency, c.rewrite
+				v := &vendor{latency: c.latency, rewrite: c.rewrite, begin: time.Now(),
+					told: make(map[string][2]time.Time)}
+				v.start(perSecond("", c.capacity, c.rates[0]).Limit)
 				part := c.time / time.Duration(len(c.rates))
 				for i, rate := range c.rates[1:] {
 					time.AfterFunc(time.Duration(i+1)*part, func() {
+						limit := perSecond("", c.capacity, rate).Limit
 						if rate == c.rates[i] {
-							v.start(perSecond("", c.capacity, rate).Limit)
-							return
-						}
-						err := v.limiter.Load().SetPolicy(limited(perSecond("", c.capacity, rate).Limit))
-						if err != nil {
+							v.start(limit)
+						} else if err := v.limiter.Load().SetPolicy(limited(limit)); err != nil {
 							t.Error(err)
 						}
 					})
