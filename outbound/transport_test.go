@@ -103,10 +103,11 @@ func respond(r *http.Request, header string) *http.Response {
 // watched is a body that records whether it is closed.
 type watched struct {
 	io.Reader
+	text   string
 	closed atomic.Bool
 }
 
-func newBody(text string) *watched { return &watched{Reader: strings.NewReader(text)} }
+func newBody(text string) *watched { return &watched{Reader: strings.NewReader(text), text: text} }
 
 func (b *watched) Close() error {
 	b.closed.Store(true)
@@ -215,9 +216,11 @@ func send(t *testing.T, s *script, keys string, clients ...http.RoundTripper) {
 			body := newBody("")
 			r.Body = body
 			var wait *tb.WaitError
-			if _, err := client.RoundTrip(r); errors.As(err, &wait) {
+			if w, err := client.RoundTrip(r); err == nil {
+				_, _ = io.Copy(io.Discard, w.Body)
+			} else if errors.As(err, &wait) {
 				s.happens(fmt.Sprintf("(%v %t)", wait.Wait, wait.Deadline))
-			} else if err != nil {
+			} else {
 				s.happens(fmt.Sprintf("(%v)", err))
 			}
 			if !body.closed.Load() {
@@ -282,8 +285,11 @@ func TestPauses(t *testing.T) {
 		"a refusal with a reset": {answers: []string{"429\nX-RateLimit-Reset: 5"},
 			want: "0 5 5.5 6 6.5 7"},
 		"a refusal without a wait": {answers: []string{"429"}, want: "0 0 0 0.5 1 1.5"},
-		"a negative wait":          {answers: []string{"429\nRetry-After: -8"}, want: "0 0 0 0.5 1 1.5"},
-		"not a refusal":            {answers: []string{"301\nRetry-After: 8"}, want: "0 0 0 0.5 1 1.5"},
+		"a date, without a Date of the server": {
+			answers: []string{"429\nDate: now\nRetry-After: Sat, 01 Jan 2000 00:00:30 GMT"},
+			want:    "0 30 30.5 31 31.5 32"},
+		"a negative wait": {answers: []string{"429\nRetry-After: -8"}, want: "0 0 0 0.5 1 1.5"},
+		"not a refusal":   {answers: []string{"301\nRetry-After: 8"}, want: "0 0 0 0.5 1 1.5"},
 		"no pause that the bucket's own wait covers": {opts: []Option{PerHost(1, 0.1)},
 			answers: []string{"200", "200", "200\nX-RateLimit-Remaining: 0\nX-RateLimit-Reset: 15"},
 			send:    "a b c , d", processes: 1, want: "0 10 20 35"},
@@ -333,14 +339,16 @@ func TestPauseOfOneLimit(t *testing.T) {
 			"200\nX-RateLimit-Remaining-Tokens: 0\nX-RateLimit-Reset-Tokens: 1m0s"},
 			want: "0 0 0.5 60", order: "a b b a"},
 		"no requests are left": {answers: []string{"200\nanthropic-ratelimit-requests-remaining: 0\n" +
-			"anthropic-ratelimit-requests-reset: 2000-01-01T00:00:09Z"}, want: "0 9 10 11"},
+			"anthropic-ratelimit-requests-reset: 2000-01-01T00:00:09.5Z"}, want: "0 9.5 10.5 11.5"},
 	})
 }
 
 // All limits are taken from, or none. An attempt that fails takes nothing.
 func TestWaits(t *testing.T) {
 	estimated, costly := perSecond("r", 1, 0.1), perSecond("r", 10, 1)
-	estimated.Usage = usage.Read
+	sixes := costly
+	estimated.Usage, sixes.Usage = usage.Read, usage.Read
+	sixes.Cost = func(*http.Request) float64 { return 6 }
 	costs := map[string]float64{"b": 10.5, "c": 1e308, "d": math.Inf(1)}
 	costly.Cost = func(r *http.Request) float64 { return costs[keyOf(r)] }
 	play(t, scene{opts: []Option{Rules(perSecond("r", 1, 0.1))}}, map[string]scene{
@@ -359,29 +367,10 @@ func TestWaits(t *testing.T) {
 		"contexts that end, with an estimate": {opts: []Option{Rules(estimated)},
 			send: "a a!1 a!0 a@2", order: "a a",
 			want: "0 0(context canceled) 1(context canceled) 10"},
-	})
-}
-
-// If the answer of another attempt has settled upwards meanwhile, a wait that is cancelled gives
-// all of its estimate back.
-func TestCancelBehindASettlement(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		rule := perSecond("r", 10, 1)
-		rule.Usage, rule.Cost = usage.Read, func(*http.Request) float64 { return 6 }
-		client := New(newScript("200\n\n"+`{"usage": {"total_tokens": 8}}`), Rules(rule))
-		w, err := client.RoundTrip(request(t.Context(), "a"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() { _, _ = client.RoundTrip(request(ctx, "a")) }()
-		synctest.Wait()
-		_, _ = io.Copy(io.Discard, w.Body)
-		cancel()
-		synctest.Wait()
-		if got := tokensOf(t, client, "a"); got != 2 {
-			t.Errorf("%v tokens are left, want 2", got)
-		}
+		// All of the estimate comes back, also behind a settlement of more than another estimate.
+		"a context that ends behind a settlement": {opts: []Option{Rules(sixes)},
+			answers: []string{"200\n\n" + `{"usage": {"total_tokens": 8}}`}, latency: time.Second / 2,
+			send: "a a!1 a@2", order: "a a", want: "0 1(context canceled) 4"},
 	})
 }
 
@@ -439,6 +428,9 @@ func TestRetries(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(c.deadline*1e9))
 			defer cancel()
 			r := httptest.NewRequestWithContext(ctx, c.method, "https://a", c.body)
+			if c.body == nil {
+				r.Body = nil
+			}
 			r.GetBody, r.Header["Idempotency-Key"] = c.getBody, c.key
 			w, err := New(s, PerHost(10, 1), WithRetries(2)).RoundTrip(r)
 			s.check(t, c.want)
@@ -458,7 +450,8 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// A Usage settles the estimate when the body ends, and only then.
+// A Usage settles the estimate when the body ends, and only then. The Cost puts another body in
+// place of that of its request.
 func TestUsage(t *testing.T) {
 	const capacity = 1000
 	for name, c := range map[string]struct {
@@ -481,16 +474,17 @@ func TestUsage(t *testing.T) {
 	} {
 		bubble(name, func(t *testing.T) {
 			rule := perSecond("tokens", capacity, 1)
-			rule.Unit, rule.Usage = Tokens, usage.Read
-			rule.Cost = func(*http.Request) float64 { return c.estimate }
+			rule.Unit, rule.Cost, rule.Usage = Tokens, usage.Estimate, usage.Read
 			s := newScript(c.header + "\n\n" + c.body)
 			client := New(s, Rules(rule))
-			w, err := client.RoundTrip(request(t.Context(), "a"))
-			if err != nil {
-				t.Fatal(err)
+			r, asked := request(t.Context(), ""), newBody(fmt.Sprintf(`{"max_tokens": %v}`, c.estimate))
+			r.Body = asked
+			w, err := client.RoundTrip(r)
+			if err != nil || r.Body != asked || s.keys[0] != asked.text {
+				t.Fatal(err, s.keys)
 			}
 			want := max(1, min(c.estimate, capacity))
-			if got := capacity - tokensOf(t, client, "a"); c.header == "200" && got != want {
+			if got := capacity - tokensOf(t, client, ""); c.header == "200" && got != want {
 				t.Errorf("%v taken during the response, want %v", got, want)
 			}
 			if c.isClosed {
@@ -506,7 +500,7 @@ func TestUsage(t *testing.T) {
 				err = errors.Join(err, w.Body.Close())
 			}
 			isClosed := s.bodies[0].closed.Load()
-			if got := capacity - tokensOf(t, client, "a"); err != nil || got != c.want || !isClosed {
+			if got := capacity - tokensOf(t, client, ""); err != nil || got != c.want || !isClosed {
 				t.Errorf("%v taken, want %v, %v, closed %t", got, c.want, err, isClosed)
 			}
 			if _, isWrapped := w.Body.(*body); isWrapped != (c.header == "200") {
@@ -516,63 +510,50 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// A Cost may put another body in place of that of its request.
-func TestCostMayReplaceTheBody(t *testing.T) {
-	rule := perSecond("tokens", 1000, 1)
-	rule.Cost = usage.Estimate
-	s := newScript()
-	client := New(s, Rules(rule))
-	const text = `{"max_tokens": 300}`
-	r := httptest.NewRequest(http.MethodPost, "https://a", strings.NewReader(text))
-	before := r.Body
-	if _, err := client.RoundTrip(r); err != nil || r.Body != before || s.keys[0] != text {
-		t.Error(err, s.keys)
-	}
-	if got := tokensOf(t, client, ""); got > 701 {
-		t.Errorf("%v tokens are left", got)
-	}
-}
-
-func TestContextsThatHaveEnded(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	store := newShared()
-	store.before = func(string, string) error {
-		cancel()
-		return errors.New("the store is down")
-	}
-	_, err := New(newStill(), WithStore(store)).RoundTrip(request(ctx, "a"))
-	_, lateErr := New(newStill()).RoundTrip(request(late{t.Context()}, "a"))
-	if !errors.Is(err, context.Canceled) || !errors.Is(lateErr, context.DeadlineExceeded) {
-		t.Error(err, lateErr)
-	}
-}
-
 // late is a context whose timer is late.
 type late struct{ context.Context }
 
 func (late) Deadline() (time.Time, bool) { return time.Now().Add(-time.Second), true }
 
-func TestStoreThatFails(t *testing.T) {
-	for fails, failures := range map[string]uint64{"take": 2, "charge hold": 3} {
-		bubble(fails, func(t *testing.T) {
-			var seen error
-			down := errors.New("the store is down")
-			s, store := newScript("429\nRetry-After: 9"), newShared()
-			store.before = func(call, _ string) error {
-				if strings.Contains(fails, call) {
-					return down
-				}
+func TestDeadlineThatHasPassed(t *testing.T) {
+	_, err := New(newStill()).RoundTrip(request(late{t.Context()}, "a"))
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+}
+
+// An attempt is sent if the store fails, and a slow store delays no other key.
+func TestStores(t *testing.T) {
+	down := errors.New("the store is down")
+	on := func(calls string, d time.Duration, err error) []Option {
+		store := newShared()
+		store.before = func(call, key string) error {
+			if !strings.Contains(calls, call) || key == "b" {
 				return nil
 			}
-			client := New(s, PerHost(1, 1), WithStore(store),
-				WithHooks(Hooks{Error: func(_ *http.Request, err error) { seen = err }}))
-			send(t, s, "a a", client)
-			s.check(t, "0 0")
-			if got := client.Stats(); got.Failures != failures || !errors.Is(seen, down) {
-				t.Error(got, seen)
+			time.Sleep(d)
+			return err
+		}
+		check := func(_ *http.Request, err error) {
+			if !errors.Is(err, down) {
+				t.Error(err)
 			}
-		})(t)
+		}
+		return []Option{Rules(perSecond("r", 1, 0.01)), WithStore(store), WithHooks(Hooks{Error: check})}
 	}
+	play(t, scene{}, map[string]scene{
+		"that fails to take": {opts: on("take", 0, down), answers: []string{"429\nRetry-After: 9"},
+			send: "a a", want: "0 0", stats: "{2 2 [{r 0 0s 0 1 1}]}"},
+		"that fails to charge and to hold": {opts: on("charge hold", 0, down),
+			answers: []string{"429\nRetry-After: 900"},
+			send:    "a a", want: "0 0", stats: "{2 3 [{r 0 0s 0 1 1}]}"},
+		"that fails when the context has ended": {opts: on("take", 2*time.Second, down),
+			send: "a!1 , b", want: "2(context canceled) 4", order: "b"},
+		// While a pause moves what waits for one key, another key sends and pauses.
+		"that is slow": {opts: on("cancel", 20*time.Second, nil), latency: time.Second,
+			answers: []string{"429\nRetry-After: 1000", "429\nRetry-After: 1000"},
+			send:    "a a a b@5 b@7", want: "0 5 1001 1006 1101", order: "a b a b a"},
+	})
 }
 
 func TestHooksAndStats(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
@@ -165,23 +164,6 @@ func (c *sharedCharge) Level(t time.Time) (tb.Level, error) {
 		return c.StoreCharge.Level(t)
 	}
 	return *c.level, nil
-}
-
-// While a pause moves what waits for one key, and the store is slow, another key sends and pauses.
-func TestPauseOfASlowKey(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, store := newScript("429\nRetry-After: 1000", "429\nRetry-After: 1000"), newShared()
-		s.latency = time.Second
-		store.before = func(call, key string) error {
-			if call == "cancel" && key == "slow" {
-				time.Sleep(20 * time.Second)
-			}
-			return nil
-		}
-		client := New(s, Rules(perSecond("r", 1, 0.01)), WithStore(store))
-		send(t, s, "slow slow slow b@5 b@7", client)
-		s.check(t, "0 5 1001 1006 1101")
-	})
 }
 
 // load sends requests of 64 goroutines in a number of processes with one store. Each goroutine
