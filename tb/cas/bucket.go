@@ -81,7 +81,7 @@ func (b *Bucket) take(t uint64, cost float64) tb.Decision {
 
 // spend is take for a cell in any state.
 func (b *Bucket) spend(t uint64, tokens float64) tb.Decision {
-	o, _ := spend(b, b.load(), t, request{tokens: tokens})
+	o, _, _ := spend(b, b.load(), t, request{tokens: tokens})
 	return o.Decision
 }
 
@@ -97,7 +97,7 @@ func (b *Bucket) AddAt(t time.Time, tokens float64) {
 		if b.load() == nil {
 			b.fill(b.layoutOf(nil), at)
 		}
-		_, _ = spend(b, b.load(), at, request{kind: adds, tokens: -tokens, within: tb.Never})
+		_, _, _ = spend(b, b.load(), at, request{kind: adds, tokens: -tokens, within: tb.Never})
 	}
 }
 
@@ -191,14 +191,16 @@ func (b *Bucket) replace(old *cell, x content) *cell {
 	return next
 }
 
-func (b *Bucket) insert(m *layout, t uint64, want request) (o result, done bool, err error) {
-	next, o := want.decide(m, balance{time: m.supply.at(t)}, t)
+func (b *Bucket) insert(
+	m *layout, t uint64, want request,
+) (o result, r receipt, done bool, err error) {
+	next, o := want.decide(m, balance{}, t)
 	if !o.Allowed { // no bucket can ever grant it
-		return o, true, nil
+		return o, r, true, nil
 	}
 	x := m.cellOf(next, t)
-	o.receipt = receipt{cell: newCell(x), after: x.word}
-	return o, b.cell.CompareAndSwap(nil, o.receipt.cell), nil
+	r = receipt{cell: newCell(x), layout: m, after: x.word}
+	return o, r, b.cell.CompareAndSwap(nil, r.cell), nil
 }
 
 func (b *Bucket) refuses(*layout, uint64) (time.Duration, error) { return 0, nil }

@@ -87,10 +87,11 @@ func startOf(base uint64) wide {
 
 func blockOf(x wide) uint64 { return x.hi<<(64-blockBits) | x.lo>>blockBits }
 
-// receipt is the cell that a grant charged, and its words before and after the grant. Cancel needs
-// them. before is a word of that cell too, if the grant put the bucket into debt.
+// receipt is the cell that a grant charged, its layout, and its words before and after the grant.
+// Cancel needs them. before is a word of that cell too, if the grant put the bucket into debt.
 type receipt struct {
 	cell          *cell
+	layout        *layout
 	before, after uint64
 }
 
@@ -168,6 +169,7 @@ const mostDebt = 1 << 61
 
 // balance is the state of a bucket at its own time, as the supply clock shows it. The deficit is
 // the capacity and one unit if the bucket is in debt: then the time is the unit before its slot.
+// The zero balance is the one of a new bucket: it has been full since S was 0.
 type balance struct {
 	time    wide
 	deficit uint64

@@ -91,7 +91,7 @@ func (p *part[H]) take(c *cell, m *layout, t uint64) (tb.Decision, error) {
 	if p.keep == 0 {
 		d, before, after, ok := c.take(m, t, m.unitsOf(p.tokens))
 		if d.Allowed {
-			p.receipt, p.delay = receipt{c, before, after}, 0
+			p.receipt, p.delay = receipt{c, m, before, after}, 0
 			return d, nil
 		}
 		if ok && p.isPlain() {
@@ -99,8 +99,9 @@ func (p *part[H]) take(c *cell, m *layout, t uint64) (tb.Decision, error) {
 			return d, nil
 		}
 	}
-	o, err := spend(p.home, p.home.load(), t, p.request) // c may be no longer the bucket's cell
-	p.receipt, p.delay = o.receipt, o.delay
+	// c may be no longer the bucket's cell
+	o, r, err := spend(p.home, p.home.load(), t, p.request)
+	p.receipt, p.delay = r, o.delay
 	return o.Decision, err
 }
 
@@ -110,11 +111,10 @@ func (p *part[H]) Cancel() {
 	if p.receipt.cell == nil {
 		return
 	}
-	s := p.home.shared()
 	if p.within > 0 {
-		s.cancellations.Add(1)
+		p.home.shared().cancellations.Add(1)
 	}
-	s.giveBack(p.receipt, p.tokens)
+	p.receipt.giveBack(p.tokens)
 	p.receipt = receipt{}
 }
 

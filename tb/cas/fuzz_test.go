@@ -138,9 +138,7 @@ func FuzzWord(f *testing.F) {
 			checkRefusal(t, l, m, d, now, ownTime, refilled, cost)
 		default:
 			checkGrant(t, l, m, d, stored, new(big.Int).Sub(ownTime, origin), charged)
-			b := &Bucket{}
-			b.limits.one.Store(m)
-			b.limits.giveBack(receipt{&c, word, stored}, float64(cost)/float64(m.scale))
+			receipt{&c, m, word, stored}.giveBack(float64(cost) / float64(m.scale))
 			if got := m.balanceOf(c.base, c.word.Load()).time.integer(); got.Cmp(ownTime) != 0 ||
 				c.word.Load()&m.deficitMask != refilled.Uint64() {
 				t.Fatalf("limit %+v: after giveBack the word is %x, want the deficit %v at %v",

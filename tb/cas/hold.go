@@ -28,6 +28,6 @@ func hold[H home](h H, until time.Time) error {
 	if left == 0 {
 		return nil
 	}
-	_, err := spend(h, h.load(), t, request{until: t + left})
+	_, _, err := spend(h, h.load(), t, request{until: t + left})
 	return err
 }

@@ -151,16 +151,17 @@ func (l *Limiter[K]) allowSlow(
 		c = p.load()
 	}
 	var o result
+	var r receipt
 	var done bool
 	var err error
 	if c == nil { // as spend does, with 200 instructions less
-		o, done, err = p.insert(p.layoutOf(nil), t, want)
+		o, r, done, err = p.insert(p.layoutOf(nil), t, want)
 	}
 	if !done {
-		o, err = spend(p, c, t, want)
+		o, r, err = spend(p, c, t, want)
 	}
 	if o.Allowed {
-		l.table.Remember(hash, o.receipt.cell, wins(o.receipt.after))
+		l.table.Remember(hash, r.cell, wins(r.after))
 	}
 	return o.Decision, err
 }
@@ -268,13 +269,15 @@ func (p place[K]) replace(old *cell, x content) *cell {
 }
 
 // insert decides a call on a key that is not in the table.
-func (p place[K]) insert(m *layout, t uint64, want request) (o result, done bool, err error) {
+func (p place[K]) insert(
+	m *layout, t uint64, want request,
+) (o result, r receipt, done bool, err error) {
 	if isNaN(p.key) {
-		return o, true, tb.ErrInvalidKey
+		return o, r, true, tb.ErrInvalidKey
 	}
-	next, o := want.decide(m, balance{time: m.supply.at(t)}, t)
+	next, o := want.decide(m, balance{}, t)
 	if !o.Allowed { // no bucket can ever grant it
-		return o, true, nil
+		return o, r, true, nil
 	}
 	x, full := m.cellOf(next, t), m.fullAt(next)
 	set := func(c *cell) uint64 {
@@ -288,17 +291,16 @@ func (p place[K]) insert(m *layout, t uint64, want request) (o result, done bool
 	c, until, inserted := p.table.Insert(p.key, t, t-min(t, idleTime), x.owner, set)
 	switch inserted {
 	case lru.Found:
-		return result{}, false, nil
+		return o, r, false, nil
 	case lru.Refused:
 		p.evictor.refused.Add(1)
 		if want.until > 0 {
 			err = tb.ErrTableFull
 		}
 		wait := m.timeTo(t, until)
-		return result{Decision: tb.Decision{RetryAfter: wait}, delay: wait}, true, err
+		return result{Decision: tb.Decision{RetryAfter: wait}, delay: wait}, r, true, err
 	}
-	o.receipt = receipt{cell: c, after: x.word}
-	return o, true, nil
+	return o, receipt{cell: c, layout: m, after: x.word}, true, nil
 }
 
 func (p place[K]) refuses(m *layout, t uint64) (time.Duration, error) {

@@ -30,7 +30,7 @@ func TestCallWithAnEarlierLayoutInsertsItsKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := request{tokens: capacity}
-	o, done, err := l.placeOf("a").insert(m, t0+uint64(late), want)
+	o, _, done, err := l.placeOf("a").insert(m, t0+uint64(late), want)
 	if !o.Allowed || !done || err != nil {
 		t.Fatalf("insert: %+v, %t, %v", o.Decision, done, err)
 	}

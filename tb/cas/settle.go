@@ -22,13 +22,13 @@ func settle[H home](h H, estimate, actual float64) {
 		return
 	}
 	want := request{kind: settles, tokens: actual, estimate: estimate, within: tb.Never}
-	o, err := spend(h, c, t, want)
-	if err != nil || !o.Allowed {
-		s.unpaid.Add(more, m.scale)
-		return
+	o, r, err := spend(h, c, t, want)
+	if err == nil && o.Allowed {
+		m = r.layout
+		more, _ = m.beyond(actual, estimate)
+		more -= o.charged
 	}
-	more, _ = o.layout.beyond(actual, estimate)
-	s.unpaid.Add(more-o.charged, o.layout.scale)
+	s.unpaid.Add(more, m.scale)
 }
 
 // refund gives a bucket back at t what an estimate was above the actual cost. A bucket that is no
@@ -44,19 +44,12 @@ func refund[H home](h H, t uint64, estimate, actual float64) {
 // of before takes its place. A bucket that a later reservation has put into debt, and a sealed
 // cell, get nothing. Otherwise giveBack gives back the cost less the units that were supplied from
 // that grant to the bucket's latest one: DESIGN.md §3 has the proof that it is not too much.
-func (s *limits) giveBack(r receipt, tokens float64) {
+func (r receipt) giveBack(tokens float64) {
 	if r.cell.isHeld() { // so it was a reservation behind the hold
 		r.cell.word.CompareAndSwap(r.after, r.before)
 		return
 	}
-	m := s.of(r.cell).Load()
-	if !m.owns(r.cell) {
-		i := m.eraOf(r.cell, r.after)
-		if i < 0 {
-			return
-		}
-		m = m.eras[i]
-	}
+	m := r.layout
 	then, deficitThen := m.unpack(r.after)
 	if deficitThen > m.capacity {
 		then++ // to the slot

@@ -60,8 +60,6 @@ type result struct {
 	tb.Decision
 	delay   time.Duration // until the tokens may be used
 	charged uint64        // units, if granted
-	layout  *layout       // of these units
-	receipt receipt       // if granted
 }
 
 // decide returns what the call gets at t of a bucket with balance b in m, and the balance that it
@@ -78,7 +76,7 @@ func (r *request) decide(m *layout, b balance, t uint64) (balance, result) {
 	}
 	now := m.supply.at(t)
 	b = b.refilled(now)
-	o := result{layout: m, charged: r.cost(m)}
+	o := result{charged: r.cost(m)}
 	debtFrom := now
 	if r.partial() {
 		debtFrom = m.supply.at(b.debtFrom(t))
@@ -135,9 +133,9 @@ type home interface {
 	// replace installs a new cell in place of old. It returns nil if another goroutine has replaced or
 	// evicted old.
 	replace(old *cell, x content) *cell
-	// insert decides a call on a full bucket, and installs its first cell. done is false if
-	// another goroutine has installed one.
-	insert(m *layout, t uint64, want request) (o result, done bool, err error)
+	// insert decides a call on a new bucket, and installs its first cell. done is false if another
+	// goroutine has installed one.
+	insert(m *layout, t uint64, want request) (o result, r receipt, done bool, err error)
 	// refuses returns how long the table would refuse a new bucket, or 0.
 	refuses(m *layout, t uint64) (time.Duration, error)
 	shared() *limits
@@ -146,8 +144,9 @@ type home interface {
 	entersTier() bool
 }
 
-// spend decides a call at t on a bucket in any state. c is the bucket's cell, or nil.
-func spend[H home](h H, c *cell, t uint64, want request) (o result, err error) {
+// spend decides a call at t on a bucket in any state. c is the bucket's cell, or nil. r is the
+// receipt if the call is granted.
+func spend[H home](h H, c *cell, t uint64, want request) (o result, r receipt, err error) {
 	for ; ; c = h.load() {
 		r, found := visit(h, c, t, func(m *layout, c *cell, has balance) (next balance, ok bool) {
 			if next, o = want.decide(m, has, t); o.Allowed || next.until != has.until {
@@ -157,18 +156,18 @@ func spend[H home](h H, c *cell, t uint64, want request) (o result, err error) {
 			return has, c.tier() != tierOf(m.owner)
 		})
 		if found {
-			if o.Allowed {
-				o.receipt = r
+			if !o.Allowed {
+				r = receipt{}
 			}
-			return o, nil
+			return o, r, nil
 		}
 		m := h.layoutOf(nil)
 		if want.partial() && h.shared().owe(m, m.capacity) {
 			continue
 		}
 		var done bool
-		if o, done, err = h.insert(m, t, want); done { // it waits for the goroutine that evicts c
-			return o, err
+		if o, r, done, err = h.insert(m, t, want); done { // it waits for the goroutine that evicts c
+			return o, r, err
 		}
 	}
 }
@@ -219,7 +218,7 @@ func visit[H home](
 				return r, true
 			}
 		case m.owns(c) && next.until == 0 && m.holds(c.base, next):
-			r = receipt{c, word, m.wordOf(c.base, next)}
+			r = receipt{c, m, word, m.wordOf(c.base, next)}
 			if c.word.CompareAndSwap(word, r.after) {
 				return r, true
 			}
@@ -250,17 +249,19 @@ func succeed[H home](
 		}
 		r.after = x.word
 	}
-	r.cell = h.replace(c, x)
+	r.cell, r.layout = h.replace(c, x), m
 	return r, r.cell != nil
 }
 
 // look returns the bucket's cell and layout, and its balance in that layout. If there is no bucket,
-// the cell is nil, and refused is how long a full table would refuse a new one, or 0.
+// the cell is nil, the balance is full, and refused is how long a full table would refuse a new
+// bucket, or 0.
 func look[H home](
 	h H, t uint64,
 ) (c *cell, m *layout, has balance, refused time.Duration, err error) {
 	for {
 		before := h.load()
+		has = balance{}
 		_, found := visit(h, before, t, func(l *layout, own *cell, b balance) (balance, bool) {
 			c, m, has = own, l, b
 			return b, false
@@ -301,9 +302,6 @@ func peek[H home](h H, t uint64, want request) (tb.Decision, *cell, error) {
 	if err != nil {
 		return tb.Decision{}, nil, err
 	}
-	if c == nil {
-		has = balance{time: m.supply.at(t)}
-	}
 	_, o := want.decide(m, has, t)
 	if c == nil && refused > 0 && o.Allowed {
 		return tb.Decision{RetryAfter: refused}, nil, nil
@@ -319,8 +317,6 @@ func level[H home](h H, t uint64, keep float64) (tb.Level, error) {
 		return tb.Level{}, err
 	case c == nil && refused > 0:
 		return tb.Level{NextToken: refused, Full: refused}, nil
-	case c == nil:
-		has = balance{time: m.supply.at(t)}
 	}
 	return m.level(has, t, m.unitsOf(keep)), nil
 }
