@@ -1,6 +1,9 @@
 package scripts
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // serve is a function of bash that starts a proxy, makes a request, and stops the proxy.
 const serve = `
@@ -28,7 +31,7 @@ func TestProgramsAsDistributed(t *testing.T) {
 			test "$(stat -c %s root/tb)" -le 35000000`,
 		// The root has nothing else, and the user of the image has no rights.
 		"in an empty root": serve + `
-			[[ $(id -u) == 0 ]] || { echo only root can change the root && exit; }
+			[[ $(id -u) == 0 ]] || { echo 'skip: only root can change the root'; exit; }
 			grep -x 'USER 65532:65532' "$tree/Dockerfile"
 			chmod 755 root
 			inside=(chroot --userspec=65532:65532 root)
@@ -47,13 +50,15 @@ func TestProgramsAsDistributed(t *testing.T) {
 			test -s buckets.json
 			grep -x 'StateDirectory=tb' tb-proxy.service
 			grep -x "ExecReload=/bin/sh -c 'kill -HUP \$MAINPID'" tb-proxy.service
-			type systemd-analyze || exit 0
+			type systemd-analyze || { echo 'skip: systemd-analyze is not installed'; exit; }
 			[[ -z $(systemd-analyze verify --man=no ./tb-proxy.service 2>&1) ]]
 			# It is open by 1.5 of 10 at most, where 0 is locked up.
 			systemd-analyze security --offline=yes --threshold=15 ./tb-proxy.service`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			repository{t, r.dir, r.tree}.run(commands)
+			if out := (repository{t, r.dir, r.tree}).run(commands); strings.Contains(out, "skip: ") {
+				t.Skip(out)
+			}
 		})
 	}
 }
