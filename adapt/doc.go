@@ -28,29 +28,23 @@
 // with fewer than 20 answers goes on until it has 20 or is eight times as long. A decision
 // multiplies the rate by
 //
-//	passing · (1 + gain·room)
+//		passing · (1 + gain·room)
 //
-// The three quantities are:
-//
-//   - passing is the share of the interval's requests that the downstream got done. While a queue
-//     grows, it brings the rate to the capacity in one interval. This is how BBR (Cardwell and
-//     others, ACM Queue 14, 2016) estimates a bottleneck: by its rate of delivery.
-//   - room is how far the 99th percentile is below the aim, relative to the aim. It is the
-//     percentile of requests that begin now: Little's law predicts their mean latency from the
-//     requests in flight. Breakwater (Cho and others, OSDI 2020) also cuts in proportion to the
-//     excess over a target.
-//   - gain is about 0.2 for a cut. For growth it starts at 0.075 after a cut, and rises by half
-//     with each interval, up to 0.5. The rate grows only if the limiter has refused requests.
+//	  - passing is the share of the interval's requests that the downstream got done. While a queue
+//	    grows, it brings the rate to the capacity in one interval.
+//	  - room is how far the 99th percentile is below the aim, relative to the aim. It is the
+//	    percentile of requests that begin now: Little's law predicts their mean latency from the
+//	    requests in flight.
+//	  - gain is about 0.2 for a cut. For growth it starts at 0.075 after a cut, and rises by half
+//	    with each interval, up to 0.5. The rate grows only if the limiter has refused requests.
 //
 // If more than 2 % of the requests fail, the rate is also cut by the share that fails, at most by
 // half. The aim is 105 % of the target at the floor and 70 % at the ceiling, so that of two
-// controllers with one downstream the one with the higher rate gives way. Swift (Kumar and others,
-// SIGCOMM 2020) scales its target delay for the same reason. With equal bounds, of which Max is at
-// most four times Min, the rates of such controllers stay within a factor of two. With wider bounds
-// only their sum follows the downstream.
+// controllers with one downstream the one with the higher rate gives way.
 //
 // Do not use a controller with a limiter whose callers wait for tokens (Wait or Reserve), or before
-// a downstream in which newcomers overtake: see Limits of the method in docs/adaptive.md.
+// a downstream in which newcomers overtake. docs/adaptive.md has these and other limits of the
+// method, and where its parts come from.
 //
 // A trial finds out whether lower rates help. If the rate fell by 30 % in at least eight intervals
 // and neither the 99th percentile nor the failures fell by much, they do not come from the load.

@@ -13,12 +13,9 @@ import (
 // RawPath of a URL. Empty segments and dot segments, also as %2e, are resolved. A path without any
 // stays as it is, an encoded slash included.
 //
-// It reports false if servers disagree about the path, so that the request must be refused. The
-// path then has a NUL, a dot segment beside an encoded slash or a backslash, as in /v1/..%2fx, a
-// dot segment with parameters, as in /..;/, or before the last segment parameters without a name or
-// with an encoded slash or a backslash, as in /;a/v1 and /v1;a%2fb/x. It also reports false for a
-// URL without a path of its own: x:http://h/v1/x has all of it in Opaque, which net/http sends in
-// place of the path.
+// It reports false if servers disagree about the path, such as /v1/..%2fx or /v1;a%2fb/x, so that
+// the request must be refused: docs/policy.md lists the forms. It also reports false for a URL
+// without a path of its own, which has all of it in Opaque.
 func ResolvePath(u *url.URL) (path, rawPath string, ok bool) {
 	if u.Opaque != "" {
 		return "", "", false

@@ -21,10 +21,7 @@ type Store interface {
 	// Limiters is called before a rule is in force. One charge of the key "" is made and not taken.
 	//
 	// Other stores than a Memory get the keys as text, so that an operator finds them: the values of
-	// the parts with commas between them. An address or a network is as in 192.0.2.1 or
-	// 2001:db8::/64, or "unknown". In another value, letters, digits and -._~:/@+ stand for
-	// themselves, and every other byte is a percent sign and two digits, as in a URL. A value of more
-	// than 128 bytes is sha256(…), its hash in hexadecimal.
+	// the parts with commas between them, escaped as in a URL. docs/redis.md has the form.
 	Limiters(rule string, limits []tb.Limit) ([]tb.StoreLimiter, error)
 	// TakeAll is tb.TakeAll for charges of these limiters. The context ends after the time of
 	// WithTimeout, and not when the client disconnects. A charge that was not asked, because another
