@@ -258,7 +258,7 @@ func (a *attempt) wake(err error) error {
 	for i := range a.parts {
 		p := &a.parts[i]
 		p.line = slices.DeleteFunc(p.line, func(b *attempt) bool { return b == a })
-		if p.endTurn != nil { // or else an answer that does not come would end it
+		if p.endTurn != nil { // so that the next attempt goes if an answer does not come
 			time.AfterFunc(longestTurn, p.endTurn)
 		}
 	}

@@ -19,7 +19,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/httplimit/usage"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -585,12 +584,14 @@ func TestHooksAndStats(t *testing.T) {
 }
 
 func TestNewPanics(t *testing.T) {
+	noHold := newShared()
+	noHold.made["per-host"] = struct{ tb.StoreLimiter }{}
 	for name, f := range map[string]func(){
 		"capacity": func() { PerHost(0, 1) }, "rate": func() { PerHost(1, 0) },
 		"limit":    func() { New(nil, Rules(Rule{Limit: tb.Limit{Capacity: 1}})) },
 		"margin":   func() { New(nil, PerHost(5, 1), Margin(5*time.Second)) },
 		"negative": func() { New(nil, PerHost(5, 1), Margin(-1)) },
-		"store":    func() { New(nil, WithStore(noHold{httplimit.Memory()})) },
+		"store":    func() { New(nil, WithStore(noHold)) },
 	} {
 		func() {
 			defer func() {
@@ -603,35 +604,20 @@ func TestNewPanics(t *testing.T) {
 	}
 }
 
-// noHold is a store without the method Hold.
-type noHold struct{ httplimit.Store }
-
-func (noHold) Limiters(string, []tb.Limit) ([]tb.StoreLimiter, error) {
-	return []tb.StoreLimiter{struct{ tb.StoreLimiter }{}}, nil
-}
-
 func TestBase(t *testing.T) {
-	if New(nil).base != http.DefaultTransport {
-		t.Error("the default base is another one")
-	}
 	idle := &closing{}
 	client := &http.Client{Transport: New(idle)}
 	client.CloseIdleConnections()
-	if !idle.closed {
-		t.Error("the idle connections of the base are not closed")
-	}
-	_, err := New(idle).RoundTrip(request(t.Context(), "a"))
-	if err == nil || err.Error() != "no connection" {
-		t.Error(err)
+	_, err := client.Transport.RoundTrip(request(t.Context(), "a"))
+	if New(nil).base != http.DefaultTransport || !idle.closed || !errors.Is(err, io.EOF) {
+		t.Error(idle.closed, err)
 	}
 }
 
 type closing struct{ closed bool }
 
-func (*closing) RoundTrip(*http.Request) (*http.Response, error) {
-	return nil, errors.New("no connection")
-}
-func (c *closing) CloseIdleConnections() { c.closed = true }
+func (*closing) RoundTrip(*http.Request) (*http.Response, error) { return nil, io.EOF }
+func (c *closing) CloseIdleConnections()                         { c.closed = true }
 
 // still is a base that answers at once, with the same response.
 type still struct{ response *http.Response }
