@@ -222,8 +222,9 @@ func (a *attempt) takeTurns() error {
 		case turn <- struct{}{}:
 			p.endTurn = sync.OnceFunc(func() { <-turn })
 		case <-ctx.Done():
+			return ctx.Err()
 		}
-		if p.endTurn != nil && !p.isSingle.Load() { // any more
+		if !p.isSingle.Load() { // any more
 			p.endTurn()
 		}
 	}
