@@ -38,7 +38,7 @@ func BenchmarkInsert(b *testing.B) {
 	}
 	for next := uint64(c.max); b.Loop(); next++ {
 		c.now++
-		c.Insert(next, c.now, 0, 0, setStamp(c.now))
+		c.Insert(next, Spot{}, c.now, 0, 0, setStamp(c.now))
 	}
 }
 
@@ -76,7 +76,7 @@ func BenchmarkCorrect(b *testing.B) {
 		now += ahead
 		before := c.items.stamps.Load()
 		b.StartTimer()
-		c.Insert(next, 0, 0, 0, setStamp(now))
+		c.Insert(next, Spot{}, 0, 0, 0, setStamp(now))
 		next++
 		if n := c.items.stamps.Load() - before; n < maxLooksToFind {
 			b.Fatalf("an insert read %d stamps, want at least %d", n, maxLooksToFind)

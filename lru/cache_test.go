@@ -49,7 +49,7 @@ func (c *cache[K]) use(key K) (hit bool) {
 		i.used.Store(c.now)
 		return true
 	}
-	c.Insert(key, c.now, 0, 0, setStamp(c.now))
+	c.Insert(key, Spot{}, c.now, 0, 0, setStamp(c.now))
 	return false
 }
 

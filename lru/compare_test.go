@@ -97,7 +97,7 @@ func (c *comparison) insert(key int, stamp uint64) {
 		idle = 0
 	}
 	c.values = tracker{}
-	_, until, outcome := c.table.Insert(key, c.now, idle, 0, func(v *trackedValue) uint64 {
+	_, until, outcome := c.table.Insert(key, Spot{}, c.now, idle, 0, func(v *trackedValue) uint64 {
 		*v = trackedValue{stamped: e, lastRead: stamp}
 		return stamp
 	})

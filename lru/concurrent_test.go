@@ -21,7 +21,7 @@ func TestBoundHoldsAtEveryInstant(t *testing.T) {
 				if v := c.Load(k); v != nil {
 					v.used.Store(now)
 				} else {
-					c.Insert(k, now, 0, 0, func(v *item) uint64 {
+					c.Insert(k, Spot{}, now, 0, 0, func(v *item) uint64 {
 						if n := c.items.live.Add(1); n > bound {
 							t.Errorf("%d values alive, want at most %d", n, bound)
 						}

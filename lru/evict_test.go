@@ -55,7 +55,7 @@ func TestValueWithNothingToLoseIsEvictedFirst(t *testing.T) {
 			for k := range used { // the oldest, which are first in the order
 				c.Load(k).used.Store(ahead + uint64(k))
 			}
-			_, _, outcome := c.Insert(keys, keys, 0, 0, setStamp(ahead))
+			_, _, outcome := c.Insert(keys, Spot{}, keys, 0, 0, setStamp(ahead))
 			evicted := 0 // of those that were used
 			for k := range used {
 				if c.Load(k) == nil {
@@ -93,7 +93,7 @@ func TestInsertTakesTheFirstValueAfterManyCorrections(t *testing.T) {
 	}
 	before := c.items.stamps.Load()
 	now := c.Load(atStake).used.Load() // with a stamp of now, a value has nothing to lose
-	c.Insert(keys, now, 0, 0, setStamp(300))
+	c.Insert(keys, Spot{}, now, 0, 0, setStamp(300))
 	if n := c.items.stamps.Load() - before; n > atStake+3 || c.Load(atStake) != nil {
 		t.Errorf("an insert read %d stamps, want at most %d; the first value with nothing to lose is "+
 			"in the map: %v", n, atStake+3, c.Load(atStake) != nil)
@@ -113,7 +113,7 @@ func TestDroppingIdleValuesLeavesTheBudgetForRoom(t *testing.T) {
 	c.Load(17).used.Store(1000)
 	c.Load(18).used.Store(250) // the first that making room finds with nothing to lose
 	before := c.items.stamps.Load()
-	c.Insert(keys, 300, 100, 0, setStamp(300))
+	c.Insert(keys, Spot{}, 300, 100, 0, setStamp(300))
 	if c.Load(17) == nil {
 		t.Error("the value with the highest stamp was evicted")
 	}
@@ -139,8 +139,8 @@ func TestValueUsedBeforeItIsRetiredIsNotEvicted(t *testing.T) {
 	var v usedBeforeRetire
 	var m Map[string, item]
 	m.Init(1, true, &v)
-	m.Insert("a", 0, 0, 0, setStamp(10))
-	if _, until, o := m.Insert("b", 20, 0, 0, setStamp(20)); o != Refused || until != 100 {
+	m.Insert("a", Spot{}, 0, 0, 0, setStamp(10))
+	if _, until, o := m.Insert("b", Spot{}, 20, 0, 0, setStamp(20)); o != Refused || until != 100 {
 		t.Errorf("%v until %d, want refused until 100", o, until)
 	}
 	if m.Load("a") == nil {
@@ -157,12 +157,12 @@ func TestIdleValuesAreDropped(t *testing.T) {
 		c.use(k)
 	}
 	c.Load(10).used.Store(60) // not idle, but its stamp in the order is stale
-	c.Insert(1000, 100, 40, 0, setStamp(100))
+	c.Insert(1000, Spot{}, 100, 40, 0, setStamp(100))
 	if n := c.Len(); n != 50+1-idleDrops {
 		t.Errorf("%d keys, want %d, with the first %d dropped", n, 50+1-idleDrops, idleDrops)
 	}
 	for i := range 20 {
-		c.Insert(1001+i, 100, 40, 0, setStamp(100))
+		c.Insert(1001+i, Spot{}, 100, 40, 0, setStamp(100))
 	}
 	if n := c.Len(); n != 50+21-39 {
 		t.Errorf("%d keys, want %d, with the 39 of stamps up to 40 dropped", n, 50+21-39)
@@ -185,7 +185,7 @@ func TestRefusesUntilTheLeastStamp(t *testing.T) {
 	}
 	full(0)
 	for k, stamp := range []uint64{30, 10, 20} {
-		c.Insert(k, 0, 0, 0, setStamp(stamp))
+		c.Insert(k, Spot{}, 0, 0, 0, setStamp(stamp))
 	}
 	full(10)
 	c.Load(1).used.Store(40)
@@ -193,18 +193,18 @@ func TestRefusesUntilTheLeastStamp(t *testing.T) {
 		t.Error("set was called for a refused key")
 		return 0
 	}
-	if _, until, o := c.Insert(9, 19, 0, 0, notCalled); o != Refused || until != 20 {
+	if _, until, o := c.Insert(9, Spot{}, 19, 0, 0, notCalled); o != Refused || until != 20 {
 		t.Errorf("Insert at 19: %v until %d, want refused until 20", o, until)
 	}
 	full(20)
-	if _, _, o := c.Insert(9, 20, 0, 0, setStamp(50)); o != Inserted {
+	if _, _, o := c.Insert(9, Spot{}, 20, 0, 0, setStamp(50)); o != Inserted {
 		t.Errorf("Insert at 20: %v, want inserted", o)
 	}
 	full(30)
 	if c.Load(2) != nil {
 		t.Error("the key with the least stamp was not evicted")
 	}
-	c.Insert(10, 60, 50, 0, setStamp(70)) // drops the other three
+	c.Insert(10, Spot{}, 60, 50, 0, setStamp(70)) // drops the other three
 	full(0)
 }
 
@@ -227,8 +227,8 @@ func TestRefusalReturnsAStampThatWasTheLeast(t *testing.T) {
 	var values usedBeforeStamp
 	var m Map[string, item]
 	m.Init(2, true, &values)
-	m.Insert("a", 0, 0, 0, setStamp(1))
-	m.Insert("b", 0, 0, 0, setStamp(5))
+	m.Insert("a", Spot{}, 0, 0, 0, setStamp(1))
+	m.Insert("b", Spot{}, 0, 0, 0, setStamp(5))
 	a, b := m.Load("a"), m.Load("b")
 	a.used.Store(10)
 	values.use = func(i *item) {
@@ -237,7 +237,7 @@ func TestRefusalReturnsAStampThatWasTheLeast(t *testing.T) {
 			b.used.Store(20)
 		}
 	}
-	_, until, outcome := m.Insert("c", 4, 0, 0, setStamp(4))
+	_, until, outcome := m.Insert("c", Spot{}, 4, 0, 0, setStamp(4))
 	if outcome != Refused || until != 20 {
 		t.Errorf("%v until %d, want refused until 20", outcome, until)
 	}
@@ -248,8 +248,8 @@ func TestInsertEndsAlthoughValuesAreUsed(t *testing.T) {
 	var values usedBeforeStamp
 	var m Map[string, item]
 	m.Init(2, true, &values)
-	m.Insert("a", 0, 0, 0, setStamp(1))
-	m.Insert("b", 0, 0, 0, setStamp(1))
+	m.Insert("a", Spot{}, 0, 0, 0, setStamp(1))
+	m.Insert("b", Spot{}, 0, 0, 0, setStamp(1))
 	looks := 0
 	values.use = func(i *item) {
 		i.used.Add(10)
@@ -257,7 +257,7 @@ func TestInsertEndsAlthoughValuesAreUsed(t *testing.T) {
 			t.Fatalf("an insert reads more than %d stamps", 3*maxLooksToFind)
 		}
 	}
-	if _, _, outcome := m.Insert("c", 0, 0, 0, setStamp(1)); outcome != Refused {
+	if _, _, outcome := m.Insert("c", Spot{}, 0, 0, 0, setStamp(1)); outcome != Refused {
 		t.Errorf("%v, want refused", outcome)
 	}
 }
@@ -303,7 +303,7 @@ func TestSuccessorIsNotRetiredForItsPredecessor(t *testing.T) {
 	var values usedAfterStamp
 	var m Map[string, item]
 	m.Init(1, false, &values)
-	m.Insert("a", 0, 0, 0, setStamp(10))
+	m.Insert("a", Spot{}, 0, 0, 0, setStamp(10))
 	values.use = func(i *item) {
 		i.final.Store(true)
 		if m.Replace("a", i, 0, withStamp(10)) == nil {
@@ -311,7 +311,7 @@ func TestSuccessorIsNotRetiredForItsPredecessor(t *testing.T) {
 		}
 	}
 	before := values.stamps.Load()
-	_, _, outcome := m.Insert("b", 20, 0, 0, setStamp(20))
+	_, _, outcome := m.Insert("b", Spot{}, 20, 0, 0, setStamp(20))
 	if outcome != Inserted || m.Load("a") != nil {
 		t.Fatalf("%v, want b in the place of a", outcome)
 	}
@@ -326,11 +326,11 @@ func TestKeyIsPutBackUnderItsNewStamp(t *testing.T) {
 	var values usedAfterStamp
 	var m Map[string, item]
 	m.Init(2, true, &values)
-	m.Insert("a", 0, 0, 0, setStamp(10))
-	m.Insert("b", 0, 0, 0, setStamp(20))
+	m.Insert("a", Spot{}, 0, 0, 0, setStamp(10))
+	m.Insert("b", Spot{}, 0, 0, 0, setStamp(20))
 	a := m.Load("a")
 	values.use = func(*item) { a.used.Store(30) }
-	if _, until, outcome := m.Insert("c", 5, 0, 0, setStamp(5)); outcome != Refused || until != 20 {
+	if _, until, outcome := m.Insert("c", Spot{}, 5, 0, 0, setStamp(5)); outcome != Refused || until != 20 {
 		t.Errorf("%v until %d, want refused until 20", outcome, until)
 	}
 	if e := m.order.first(); e.stamp != 20 {

@@ -50,29 +50,58 @@ func (f *front[V]) at(hash uint64) *V {
 	return p.value.Load()
 }
 
+// Spot is what Recent has found out about a key, for Remember and Insert. The zero Spot is one of
+// a key that was not looked up.
+type Spot struct {
+	Hash    uint64
+	inserts uint64 // of the map, before it had neither the key nor another one under the hash, or 0
+}
+
 // Recent is Load, but first asks the front, so the value may have been replaced or evicted. Recent
 // is for callers that see by a value itself that it has ended, and then ask Load. If the value is
-// nil, the map has not had the key. Remember needs the hash.
-func (m *Map[K, V]) Recent(key K) (v *V, hash uint64) {
+// nil, the map has not had the key.
+func (m *Map[K, V]) Recent(key K) (v *V, at Spot) {
 	if !m.table.isShort(&key) {
-		hash = m.table.hasher.hash(key)
-		if v = m.front.at(hash); v != nil && m.table.hasKey(v, key) {
-			return v, hash
-		}
-		return m.table.load(hash, key), hash
+		return m.recent(key)
 	}
-	short := shortTextOf(&key) // with hash and hasKey inlined by hand
-	hash = mixWords(short.head, short.tail, short.size,
+	short := shortTextOf(&key) // recent, with hash and hasKey inlined by hand
+	hash := mixWords(short.head, short.tail, short.size,
 		m.table.hasher.first, m.table.hasher.second)
 	if v = m.front.at(hash); v != nil && short.isAt(textAt(v)) {
-		return v, hash
+		return v, Spot{Hash: hash}
 	}
-	small := m.table.small(hash)
+	inserts, small := m.inserts.Load(), m.table.small(hash)
 	v, ok := small.Load(hash)
 	if ok && short.isAt(textAt(v)) {
-		return v, hash
+		return v, Spot{Hash: hash}
 	}
-	return m.table.rest(small, ok, hash, key), hash
+	return m.rest(small, ok, key, hash, inserts)
+}
+
+// recent is Recent for keys of all types.
+func (m *Map[K, V]) recent(key K) (v *V, at Spot) {
+	hash := m.table.hasher.hash(key)
+	if v = m.front.at(hash); v != nil && m.table.hasKey(v, key) {
+		return v, Spot{Hash: hash}
+	}
+	inserts, small := m.inserts.Load(), m.table.small(hash)
+	v, ok := small.Load(hash)
+	if ok && m.table.hasKey(v, key) {
+		return v, Spot{Hash: hash}
+	}
+	return m.rest(small, ok, key, hash, inserts)
+}
+
+// rest is the rest of a look-up that has not found key in the small map of its hash, but, if other
+// is true, another key. The map had had a number of inserts when the look-up began.
+func (m *Map[K, V]) rest(
+	small *smallMap[V], other bool, key K, hash, inserts uint64,
+) (v *V, at Spot) {
+	if !other && m.table.isAll(small, hash) {
+		return nil, Spot{hash, inserts}
+	}
+	v, _ = m.table.probe(hash, key)
+	return v, Spot{Hash: hash}
 }
 
 // Remember puts a value of a key with the given hash into the front. Load, Insert or Replace has

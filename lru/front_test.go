@@ -24,18 +24,18 @@ func TestRecentIsAHint(t *testing.T) {
 	for _, key := range []string{"a", "198.51.100.195"} {
 		c := newCache[string](1, false)
 		c.use(key)
-		old, hash := c.Recent(key)
+		old, at := c.Recent(key)
 		if old == nil || old != c.Load(key) {
 			t.Fatalf("%q: %p, want what Load returns", key, old)
 		}
-		c.Remember(hash, old, false)
+		c.Remember(at.Hash, old, false)
 		c.replace(key)
 		next := c.Load(key)
-		if v := c.front.at(hash); v != next || v == old {
+		if v := c.front.at(at.Hash); v != next || v == old {
 			t.Errorf("%q: the front has %p, want %p", key, v, next)
 		}
-		c.Remember(hash, old, false)
-		c.Remember(hash, next, false) // in the place of the same key
+		c.Remember(at.Hash, old, false)
+		c.Remember(at.Hash, next, false) // in the place of the same key
 		if v, _ := c.Recent(key); v != next {
 			t.Errorf("%q: the front has %p, want %p", key, v, next)
 		}
@@ -60,17 +60,17 @@ func TestRememberOver(t *testing.T) {
 	c.front.resize(1)
 	one, first := c.Recent(1)
 	two, second := c.Recent(2)
-	isIn := func(hash uint64) bool { return c.front.at(hash) != nil }
-	c.Remember(first, one, false)
-	c.Remember(second, two, false)
+	isIn := func(at Spot) bool { return c.front.at(at.Hash) != nil }
+	c.Remember(first.Hash, one, false)
+	c.Remember(second.Hash, two, false)
 	if !isIn(first) || isIn(second) {
 		t.Error("a key has lost its pair")
 	}
-	c.Remember(second, two, true)
+	c.Remember(second.Hash, two, true)
 	if isIn(first) || !isIn(second) || c.Load(1) != one {
 		t.Error("a key has kept its pair")
 	}
-	c.front.of(first).hash.Store(first) // torn: the hash of one and the value of the other
+	c.front.of(first.Hash).hash.Store(first.Hash) // torn: the hash of one and the value of the other
 	if v, _ := c.Recent(1); v != one {
 		t.Errorf("a torn pair: %p, want %p", v, one)
 	}

@@ -48,7 +48,12 @@ type Map[K comparable, V any] struct {
 	refuseNew   bool
 	refuseUntil atomic.Uint64 // see publish
 
-	mu    sync.Mutex // guards order, max and table, except its look-ups and replacements
+	mu sync.Mutex // guards order, max and table, except its look-ups and replacements
+
+	// inserts is one more than the number of inserts. It grows when the key is in the table. So if it
+	// has not grown since before a look-up that found nothing, the key is not in the table.
+	inserts atomic.Uint64
+
 	order order[V]
 	max   int
 }
@@ -64,6 +69,7 @@ func (m *Map[K, V]) Init(max int, refuseNew bool, values Values[V]) {
 	m.values = values
 	m.refuseNew = refuseNew
 	m.max = max
+	m.inserts.Store(1)
 }
 
 // Load returns the value of key, or nil. It takes no lock and writes nothing.
@@ -115,10 +121,11 @@ const (
 	Refused          // the map is full, and no value may be evicted yet
 )
 
-// Insert adds a copy of key and a value that set initializes, unless the map has the key. A tag
-// other than 0 stands in front of the value, which must know whether it has one: see TagOf. Insert
-// first drops up to 16 values whose stamp is at most idle. If the map is then full, it evicts the
-// value with the least stamp, or refuses the key.
+// Insert adds a copy of key and a value that set initializes, unless the map has the key. at is the
+// spot at which Recent has not found it, or the zero Spot. A tag other than 0 stands in front of the
+// value, which must know whether it has one: see TagOf. Insert first drops up to 16 values whose
+// stamp is at most idle. If the map is then full, it evicts the value with the least stamp, or
+// refuses the key.
 //
 // now is the time of the call. A value whose stamp is at most now has nothing to lose. To find
 // one, Insert corrects stale stamps. It stops once it has found one and made at least 16
@@ -128,20 +135,26 @@ const (
 // the outcome is Refused, until is the least stamp: from then on there is room. Insert panics if
 // key does not equal itself, as a NaN does not.
 func (m *Map[K, V]) Insert(
-	key K, now, idle, tag uint64, set func(*V) (stamp uint64),
+	key K, at Spot, now, idle, tag uint64, set func(*V) (stamp uint64),
 ) (v *V, until uint64, outcome Outcome) {
 	if key != key { // only a NaN differs from itself
 		panic("lru: the key does not equal itself")
 	}
-	hash := m.table.hasher.hash(key) // before the lock is taken
+	hash := at.Hash
+	if at.inserts == 0 {
+		hash = m.table.hasher.hash(key) // before the lock is taken
+	}
 	if !m.refuseNew {
 		v = m.table.newValue(key, tag)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	found, stored := m.table.probe(hash, key)
-	if found != nil {
-		return nil, 0, Found
+	stored := hash
+	if at.inserts != m.inserts.Load() {
+		var found *V
+		if found, stored = m.table.probe(hash, key); found != nil {
+			return nil, 0, Found
+		}
 	}
 	m.dropIdle(now, idle)
 	if m.table.keys == m.max {
@@ -155,7 +168,7 @@ func (m *Map[K, V]) Insert(
 	stamp := set(v)
 	m.table.store(hash, stored, v)
 	m.front.fit(m.table.keys)
-	m.order.add(stamp, v)
+	m.order.put(entry[V]{stamp, m.inserts.Add(1), v})
 	m.publish()
 	return v, 0, Inserted
 }

@@ -39,7 +39,7 @@ func TestPanicLeavesTheMapUnlocked(t *testing.T) {
 		}()
 		f()
 	}
-	panics("set", func() { c.Insert("b", 5, 0, 0, func(*item) uint64 { panic("set") }) })
+	panics("set", func() { c.Insert("b", Spot{}, 5, 0, 0, func(*item) uint64 { panic("set") }) })
 	panics("set", func() { c.Replace("b", c.Load("a"), 0, func(*item) { panic("set") }) })
 	if err := c.verify(); err != nil || c.Load("b") != nil {
 		t.Errorf("b in the map: %v; %v", c.Load("b") != nil, err)

@@ -74,7 +74,7 @@ func TestKeysAreFoundWhileOthersComeAndGo(t *testing.T) {
 	}
 	c := newCache[int](50_000, false)
 	for k := range pinned {
-		c.Insert(k, 0, 0, 0, setStamp(always))
+		c.Insert(k, Spot{}, 0, 0, 0, setStamp(always))
 	}
 	var done atomic.Bool
 	var wg sync.WaitGroup
@@ -104,15 +104,15 @@ func TestKeysAreFoundWhileOthersComeAndGo(t *testing.T) {
 		})
 	}
 	for i := range churn {
-		c.Insert(pinned+i, uint64(i), 0, 0, setStamp(uint64(i)))
+		c.Insert(pinned+i, Spot{}, uint64(i), 0, 0, setStamp(uint64(i)))
 		if i%1000 == 999 { // drops all keys but the pinned ones, so the small maps shrink
 			for n := range 60 {
-				c.Insert(-100*i-n, uint64(i), uint64(i), 0, setStamp(uint64(i)))
+				c.Insert(-100*i-n, Spot{}, uint64(i), uint64(i), 0, setStamp(uint64(i)))
 			}
 		}
 	}
 	for k := -1; tooLate.Load() < 10 && !t.Failed(); k-- { // until enough callers have collided
-		c.Insert(k, always-1, always-1, 0, setStamp(0))
+		c.Insert(k, Spot{}, always-1, always-1, 0, setStamp(0))
 	}
 	done.Store(true)
 	wg.Wait()

@@ -15,20 +15,13 @@ func (a *entry[V]) before(b *entry[V]) bool {
 // order is a priority queue of entries. Most entries come in order, above all in a flood of new
 // keys, and wait in a list that is sorted as it stands. The others go to a heap.
 type order[V any] struct {
-	sorted   list[V]
-	heap     heap[V]
-	sequence uint64 // of the next new entry
+	sorted list[V]
+	heap   heap[V]
 }
 
 func (o *order[V]) len() int { return o.sorted.n + o.heap.n }
 
-// add adds a new entry.
-func (o *order[V]) add(stamp uint64, v *V) {
-	o.put(entry[V]{stamp, o.sequence, v})
-	o.sequence++
-}
-
-// put adds an entry, or puts it back.
+// put adds an entry, a new one or one that was taken out.
 func (o *order[V]) put(e entry[V]) {
 	if o.sorted.n > 0 && e.before(o.sorted.at(o.sorted.n-1)) {
 		o.heap.push(e)

@@ -9,10 +9,10 @@ import (
 func TestOrderKeepsNoPoppedEntry(t *testing.T) {
 	var o order[int]
 	for i := range 10 * chunkEntries {
-		o.add(uint64(i), new(int))
+		o.put(entry[int]{uint64(i), uint64(i), new(int)})
 	}
 	for range 3 { // these go to the heap
-		o.add(0, new(int))
+		o.put(entry[int]{value: new(int)})
 	}
 	sorted := slices.Clone(o.sorted.chunks)
 	kept := o.sorted.chunks // the array of the slice
@@ -43,7 +43,7 @@ func TestOrderIsAPriorityQueue(t *testing.T) {
 			if round%2 == 0 {
 				stamp += uint64(i / 3) // most entries come in order
 			}
-			o.add(stamp, &i)
+			o.put(entry[int]{stamp, uint64(i), &i})
 			remaining[i] = true
 			if rng.IntN(3) == 0 {
 				delete(remaining, *o.pop().value)

@@ -22,12 +22,12 @@ func TestRefusesWhileIdleKeysAreDropped(t *testing.T) {
 	v := &refusesWhileRetiring{m: new(Map[int, item])}
 	v.m.Init(3, true, v)
 	for k := range 3 {
-		v.m.Insert(k, 1, 0, 0, setStamp(uint64(10+k)))
+		v.m.Insert(k, Spot{}, 1, 0, 0, setStamp(uint64(10+k)))
 	}
 	if _, full := v.m.Refuses(0); !full {
 		t.Fatal("the table is not full")
 	}
-	v.m.Insert(3, 100, 50, 0, setStamp(110))
+	v.m.Insert(3, Spot{}, 100, 50, 0, setStamp(110))
 	if len(v.full) != 3 || v.m.Len() != 1 {
 		t.Fatalf("%d keys were dropped and %d are left, want 3 and 1", len(v.full), v.m.Len())
 	}

@@ -118,17 +118,17 @@ func (t *table[K, V]) load(hash uint64, key K) *V {
 	if ok && t.hasKey(v, key) {
 		return v
 	}
-	return t.rest(m, ok, hash, key)
+	if !ok && t.isAll(m, hash) {
+		return nil
+	}
+	v, _ = t.probe(hash, key)
+	return v
 }
 
-// rest is the rest of a look-up in the small map m: it has no value under the hash, or, if other is
-// true, the value of another key.
-func (t *table[K, V]) rest(m *smallMap[V], other bool, hash uint64, key K) *V {
-	if !other && t.moving.Load() == nil && t.small(hash) == m && t.collided.Load() == nil {
-		return nil // without another search
-	}
-	v, _ := t.probe(hash, key)
-	return v
+// isAll reports whether a look-up that has found no value under a hash in the small map m need not
+// search on.
+func (t *table[K, V]) isAll(m *smallMap[V], hash uint64) bool {
+	return t.moving.Load() == nil && t.small(hash) == m && t.collided.Load() == nil
 }
 
 // small returns the small map of a hash.

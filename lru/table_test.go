@@ -90,7 +90,7 @@ func TestTableGrowsAndShrinks(t *testing.T) {
 	}
 	// All keys go idle, and new ones come.
 	for k := range keys/(idleDrops-1) + 10 {
-		c.Insert(keys+k, 3*keys, 2*keys, 0, setStamp(3*keys))
+		c.Insert(keys+k, Spot{}, 3*keys, 2*keys, 0, setStamp(3*keys))
 		if k%1000 == 0 {
 			if err := c.verify(); err != nil {
 				t.Fatalf("%d keys: %v", c.Len(), err)
@@ -146,7 +146,7 @@ func TestTableThatGrowsSlowlyIsDivided(t *testing.T) {
 	for key := range 5000 * turns {
 		c.use(key)
 		if keys := 5000 + key/100; c.Len() > keys { // grows by one key in a hundred inserts
-			c.Insert(-1-key, c.now, c.now-uint64(keys), 0, setStamp(c.now))
+			c.Insert(-1-key, Spot{}, c.now, c.now-uint64(keys), 0, setStamp(c.now))
 		}
 	}
 	if err := c.verify(); err != nil {

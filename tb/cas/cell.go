@@ -116,7 +116,7 @@ func (m *layout) step(word, elapsed, cost uint64) (delta, deficit uint64, grante
 // ok is false if take leaves the call to spend: there is no cell, m is not its layout, the word is
 // sealed, the delta of a grant does not fit, or the cost is above the capacity.
 func (c *cell) take(m *layout, t, cost uint64) (d tb.Decision, before, after uint64, ok bool) {
-	if c == nil || !m.owns(c) {
+	if !m.owns(c) {
 		return tb.Decision{}, 0, 0, false
 	}
 	start := startOf(c.base)

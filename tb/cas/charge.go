@@ -88,7 +88,7 @@ func (p *part[H]) Enter(t time.Time) {
 // loaded later. take starts with the fast path of spend.
 func (p *part[H]) take(c *cell, m *layout, t uint64) (tb.Decision, error) {
 	p.receipt = receipt{}
-	if p.keep == 0 {
+	if c != nil && p.keep == 0 {
 		d, before, after, ok := c.take(m, t, m.unitsOf(p.tokens))
 		if d.Allowed {
 			p.receipt, p.delay = receipt{c, m, before, after}, 0
@@ -140,7 +140,6 @@ func (p *part[H]) settle(h H, actual float64) error {
 type Charge[K comparable] struct {
 	part[place[K]]
 	checked *cell // that Peek has found, so that Take need not look it up
-	hash    uint64
 }
 
 var _ tb.Charge = (*Charge[string])(nil)
@@ -173,7 +172,7 @@ func (c *Charge[K]) Peek(t time.Time) (d tb.Decision, err error) {
 		return tb.Decision{}, c.checks.Err
 	}
 	at := c.home.clock.instant(t)
-	c.checked, c.hash = c.home.table.Recent(c.home.key)
+	c.checked, c.home.at = c.home.table.Recent(c.home.key)
 	if d, ok := c.checked.peek(c.home.layoutOf(c.checked), at, &c.request); ok {
 		return d, nil
 	}
@@ -189,11 +188,11 @@ func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
 	}
 	target := c.checked
 	if target == nil {
-		target, c.hash = c.home.table.Recent(c.home.key)
+		target, c.home.at = c.home.table.Recent(c.home.key)
 	}
 	d, err := c.take(target, c.home.layoutOf(target), c.home.clock.instant(t))
 	if d.Allowed {
-		c.home.table.Remember(c.hash, c.receipt.cell, wins(c.receipt.after))
+		c.home.table.Remember(c.home.at.Hash, c.receipt.cell, wins(c.receipt.after))
 		if c.within > 0 {
 			c.home.limits.reservations.Add(1)
 		}

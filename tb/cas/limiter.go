@@ -97,15 +97,18 @@ func NewTiered[K comparable](
 func (l *Limiter[K]) Allow(_ context.Context, key K) (tb.Decision, error) {
 	// This is allow, inlined by hand: a call would add 38 instructions, 2 ns.
 	t := l.clock.read()
-	c, hash := l.table.Recent(key)
+	c, at := l.table.Recent(key)
+	if c == nil {
+		return l.allowNew(at, t, key, 1)
+	}
 	m := l.limits.layoutOf(c)
 	if d, _, after, ok := c.take(m, t, m.scale); ok {
 		if d.Allowed && wins(after) {
-			l.table.Remember(hash, c, true)
+			l.table.Remember(at.Hash, c, true)
 		}
 		return d, nil
 	}
-	return l.allowSlow(c, hash, t, key, 1)
+	return l.allowSlow(c, t, key, 1)
 }
 
 // AllowN takes a number of tokens, or none. It returns tb.ErrInvalidCost if cost is zero, negative,
@@ -127,42 +130,44 @@ func (l *Limiter[K]) AllowAt(t time.Time, key K, cost float64) (tb.Decision, err
 
 // allow takes a number of tokens at t.
 func (l *Limiter[K]) allow(t uint64, key K, cost float64) (tb.Decision, error) {
-	c, hash := l.table.Recent(key)
+	c, at := l.table.Recent(key)
+	if c == nil {
+		return l.allowNew(at, t, key, cost)
+	}
 	m := l.limits.layoutOf(c)
 	if d, _, after, ok := c.take(m, t, m.unitsOf(cost)); ok {
 		if d.Allowed && wins(after) {
-			l.table.Remember(hash, c, true)
+			l.table.Remember(at.Hash, c, true)
 		}
 		return d, nil
 	}
-	return l.allowSlow(c, hash, t, key, cost)
+	return l.allowSlow(c, t, key, cost)
 }
 
 // wins reports whether the grant that has left a word brings its key in front of the table, also in
 // the place of another key. One grant in 16 does, so the keys with the most grants stay there.
 func wins(word uint64) bool { return word*0x9e3779b97f4a7c15>>60 == 0 }
 
-// allowSlow is allow for a key in any state. c and hash are what Recent has returned.
-func (l *Limiter[K]) allowSlow(
-	c *cell, hash, t uint64, key K, cost float64,
-) (tb.Decision, error) {
-	p, want := l.placeOf(key), request{tokens: cost}
+// allowNew is allow for a key that is not in the table. Recent has returned at.
+func (l *Limiter[K]) allowNew(at lru.Spot, t uint64, key K, cost float64) (tb.Decision, error) {
+	p, want := place[K]{Limiter: l, key: key, at: at}, request{tokens: cost}
+	o, r, done, err := p.insert(p.layoutOf(nil), t, want)
+	if !done {
+		return l.allowSlow(p.load(), t, key, cost)
+	}
+	if o.Allowed {
+		l.table.Remember(at.Hash, r.cell, wins(r.after))
+	}
+	return o.Decision, err
+}
+
+// allowSlow is allow for a key in any state. c is a cell that it has had, or nil.
+func (l *Limiter[K]) allowSlow(c *cell, t uint64, key K, cost float64) (tb.Decision, error) {
+	p := l.placeOf(key)
 	if c != nil && isSealed(c.word.Load()) { // it may have ended
 		c = p.load()
 	}
-	var o result
-	var r receipt
-	var done bool
-	var err error
-	if c == nil { // as spend does, with 200 instructions less
-		o, r, done, err = p.insert(p.layoutOf(nil), t, want)
-	}
-	if !done {
-		o, r, err = spend(p, c, t, want)
-	}
-	if o.Allowed {
-		l.table.Remember(hash, r.cell, wins(r.after))
-	}
+	o, _, err := spend(p, c, t, request{tokens: cost})
 	return o.Decision, err
 }
 
@@ -239,6 +244,7 @@ func (l *Limiter[K]) Tiers() []tb.Limit {
 type place[K comparable] struct {
 	*Limiter[K]
 	key    K
+	at     lru.Spot
 	tier   int  // of a new bucket
 	enters bool // the key enters the tier if it is in another one
 }
@@ -288,7 +294,7 @@ func (p place[K]) insert(
 		c.init(x)
 		return full
 	}
-	c, until, inserted := p.table.Insert(p.key, t, t-min(t, idleTime), x.owner, set)
+	c, until, inserted := p.table.Insert(p.key, p.at, t, t-min(t, idleTime), x.owner, set)
 	switch inserted {
 	case lru.Found:
 		return o, r, false, nil

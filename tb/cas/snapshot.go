@@ -75,7 +75,7 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 		if isNaN(key) {
 			return tb.ErrInvalidKey
 		}
-		e := entry{place[K]{l, key, s.Tier, true}, l.clock.saved(s, t, now.Round(0))}
+		e := entry{place[K]{Limiter: l, key: key, tier: s.Tier, enters: true}, l.clock.saved(s, t, now.Round(0))}
 		if m := e.layoutOf(nil); m.restored(e.saved, t).missing(m.supply.at(t)) > 0 {
 			all = append(all, e)
 			notFull[key] = struct{}{}
@@ -132,7 +132,7 @@ func (p place[K]) restore(s saved, t uint64) {
 			continue
 		}
 		x := m.cellOf(b, t)
-		_, _, result := p.table.Insert(p.key, t, 0, x.owner, func(c *cell) uint64 {
+		_, _, result := p.table.Insert(p.key, p.at, t, 0, x.owner, func(c *cell) uint64 {
 			c.init(x)
 			return m.fullAt(b)
 		})

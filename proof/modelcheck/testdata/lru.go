@@ -33,6 +33,7 @@ func (m *Map[K, V]) Expose(keys []K, collide bool) {
 	}
 	m.mu.Label("lock")
 	m.mu.Guards(m.digest)
+	m.inserts.Label("inserts")
 	m.refuseUntil.Label("until")
 	m.front.pairs.Label("front")
 	for i := range *m.front.pairs.Load() {
@@ -58,7 +59,6 @@ func (m *Map[K, V]) digest() uint64 {
 	for i, s := range m.table.spans {
 		sum += modelcheck.Hash([2]any{i, *s})
 	}
-	sum += modelcheck.Hash(m.order.sequence)
 	t := &m.table
 	sum += modelcheck.Hash([...]int{t.keys, t.maps, t.inserts, t.nextRebuild})
 	if values, ok := m.values.(interface{ Digest() uint64 }); ok {
