@@ -177,15 +177,9 @@ type answer struct {
 	saved           string // the states that restart restores
 }
 
-// held is a grant that can be ended, and its key.
+// held is a grant that can be ended, or a charge, and its key.
 type held struct {
 	tb.Held
-	key string
-}
-
-// heldCharge is a charge and its key.
-type heldCharge struct {
-	charge
 	key string
 }
 
@@ -195,7 +189,7 @@ type runner struct {
 	renew   func(tb.Limit) limiter
 	now     time.Time
 	held    []held
-	charges []heldCharge
+	charges []held
 }
 
 // run makes p's calls and returns their answers.
@@ -205,20 +199,14 @@ func (r *runner) run(p program) []answer {
 	for _, c := range p.calls {
 		r.now = r.now.Add(c.step)
 		var ended tb.Held
-		if c.op == cancel || c.op == settle {
-			if len(r.held) == 0 {
-				c.op = peek
-			} else {
-				h := r.held[len(r.held)-1-c.held%len(r.held)]
-				c.key, ended = h.key, h.Held
-			}
-		}
-		if c.op == retake {
-			if len(r.charges) == 0 {
-				c.op = peek
-			} else {
-				c.key = r.charge(c).key
-			}
+		switch ends := c.op == cancel || c.op == settle; {
+		case ends && len(r.held) == 0, c.op == retake && len(r.charges) == 0:
+			c.op = peek
+		case ends:
+			h := r.held[len(r.held)-1-c.held%len(r.held)]
+			c.key, ended = h.key, h.Held
+		case c.op == retake:
+			_, c.key = r.charge(c)
 		}
 		a := answer{ownBefore: r.levelAt(r.now.Add(-1<<63), c.key)}
 		err := r.call(c, ended, &a)
@@ -268,12 +256,12 @@ func (r *runner) call(c call, ended tb.Held, a *answer) (err error) {
 	case setLimit:
 		err = r.SetLimit(c.limit)
 	case retake:
-		again := r.charge(c)
+		again, key := r.charge(c)
 		if a.other, err = again.Peek(r.now); err == nil {
 			a.decision, err = again.Take(r.now)
 		}
 		if a.delays[0] = again.Delay(); a.decision.Allowed {
-			r.held = append(r.held, held{again.charge, c.key})
+			r.held = append(r.held, held{again, key})
 		}
 	case deepen:
 		a.decision, a.delays[0] = goDeep(r, c.key, r.Limit().Capacity, r.now)
@@ -301,16 +289,17 @@ func (r *runner) keep(c call, a *answer) error {
 	if err == nil {
 		a.kept, err = charge.Level(r.now)
 	}
-	r.charges = append(r.charges, heldCharge{charge, c.key})
+	r.charges = append(r.charges, held{charge, c.key})
 	if a.decision.Allowed {
 		r.held = append(r.held, held{charge, c.key})
 	}
 	return err
 }
 
-// charge returns the charge that retake takes again.
-func (r *runner) charge(c call) heldCharge {
-	return r.charges[len(r.charges)-1-c.held%len(r.charges)]
+// charge returns the charge that retake takes again, and its key.
+func (r *runner) charge(c call) (again charge, key string) {
+	h := r.charges[len(r.charges)-1-c.held%len(r.charges)]
+	return h.Held.(charge), h.key
 }
 
 // goDeep takes n tokens of key until the deepest debt refuses them, or 300 times. It returns the
@@ -388,7 +377,7 @@ func (r *runner) takeBoth(c call, a *answer) (err error) {
 	}
 	a.decision, a.other = decisions[0], decisions[1]
 	for i, c := range both {
-		r.charges = append(r.charges, heldCharge{c, keys[i]})
+		r.charges = append(r.charges, held{c, keys[i]})
 		a.delays[i] = c.Delay()
 		if allowed {
 			r.held = append(r.held, held{c, keys[i]})

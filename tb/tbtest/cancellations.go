@@ -25,14 +25,8 @@ var cancellations = []test{
 	{"ReservationsAreCounted", reservationsAreCounted},
 }
 
-// twins are two fixtures of the same limit. One makes the calls that should leave no trace.
-func (s *suite) twins(limit tb.Limit) (f, untouched *fixture) {
-	s.Helper()
-	return s.new(limit), s.new(limit)
-}
-
 // sameAs fails the test unless both buckets of the key a have the same level and refuse the whole
-// capacity for the same time.
+// capacity for the same time. f has made the calls that should leave no trace.
 func (f *fixture) sameAs(untouched *fixture) {
 	f.Helper()
 	if got, want := f.levelOf(), untouched.levelOf(); got.Cmp(want) != 0 {
@@ -59,7 +53,7 @@ func cancelOfTheLastLeavesNoTrace(s *suite) {
 		c := limit.Capacity
 		for _, before := range []int{1, c - 1, c, c + 1} {
 			for _, cost := range []int{1, c / 2, c} {
-				f, untouched := s.twins(limit)
+				f, untouched := s.new(limit), s.new(limit)
 				for _, g := range []*fixture{f, untouched} {
 					g.reserved("a", float64(min(c, before)), 0)
 					if before > c {
@@ -81,7 +75,7 @@ func cancelOfTheLastLeavesNoTrace(s *suite) {
 }
 
 func cancelsInReverseOrderLeaveNoTrace(s *suite) {
-	f, untouched := s.twins(perSecond(10, 3))
+	f, untouched := s.new(perSecond(10, 3)), s.new(perSecond(10, 3))
 	f.granted("a", 8, 2)
 	untouched.granted("a", 8, 2)
 	var rs []tb.Reservation
@@ -101,7 +95,7 @@ func cancelAtOnceAlwaysLeavesNoTrace(s *suite) {
 	for _, capacity := range []int{1, 83, tb.MaxCapacity} {
 		limit := tb.Limit{Capacity: capacity, Tokens: 1, Per: 7}
 		rng := rand.New(rand.NewPCG(uint64(capacity), 8))
-		f, untouched := s.twins(limit)
+		f, untouched := s.new(limit), s.new(limit)
 		for range 1000 {
 			cost := rng.Float64() * float64(capacity)
 			r := f.reserve("a", cost)
@@ -166,7 +160,7 @@ func (s *suite) twiceIsOnce(end func(tb.Reservation)) *fixture {
 // once, or after a slot that has passed.
 func cancelAfterTheSlotLeavesNoTrace(s *suite) {
 	for _, before := range []float64{1, 10} {
-		f, untouched := s.twins(perSecond(10, 3))
+		f, untouched := s.new(perSecond(10, 3)), s.new(perSecond(10, 3))
 		for _, g := range []*fixture{f, untouched} {
 			g.reserved("a", before, 0)
 		}

@@ -40,12 +40,7 @@ func setLimitKeepsTheTimeOfABucket(s *suite) {
 		for _, between := range rates {
 			for _, to := range rates {
 				f := s.new(from)
-				l := skipUnless[hasAllowAt](f)
-				skipUnless[hasSetLimit](f)
-				d, err := l.AllowAt(f.Now().Add(ahead), "a", float64(from.Capacity-5))
-				if err != nil || !d.Allowed {
-					f.Fatalf("AllowAt = %+v, %v, want granted", d, err)
-				}
+				f.grantedAt(f.Now().Add(ahead), "a", from.Capacity-5)
 				f.setLimit(between)
 				f.Advance(ahead / 2)
 				f.setLimit(to)
@@ -73,13 +68,9 @@ func setLimitKeepsTheTimeOfABucket(s *suite) {
 func setLimitInTheLastYearsOfTheClock(s *suite) {
 	const ahead = 10 * time.Second
 	f := s.new(perSecond(10, 1))
-	l := skipUnless[hasAllowAt](f)
-	skipUnless[hasSetLimit](f)
 	f.granted("a", 10, 0) // the first reading
 	f.Set(250 * year)
-	if d, err := l.AllowAt(f.Now().Add(ahead), "a", 10); err != nil || !d.Allowed {
-		f.Fatalf("AllowAt = %+v, %v, want granted", d, err)
-	}
+	f.grantedAt(f.Now().Add(ahead), "a", 10)
 	f.setLimit(perSecond(20, 1))
 	f.refused("a", 1, ahead+time.Second, 0)
 	f.Advance(ahead)
@@ -131,7 +122,7 @@ func setLimitKeepsReservations(s *suite) {
 	for _, to := range []tb.Limit{
 		perSecond(10, 5), perSecond(20, 1), perSecond(8, 2), perSecond(10_000_000, 1),
 	} {
-		f, untouched := s.twins(perSecond(10, 1))
+		f, untouched := s.new(perSecond(10, 1)), s.new(perSecond(10, 1))
 		var last tb.Reservation
 		for _, g := range []*fixture{untouched, f} {
 			g.granted("a", 10, 0)

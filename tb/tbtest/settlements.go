@@ -133,7 +133,7 @@ func settlePaysDebtFirst(s *suite) {
 // The tokens that come back let the bucket grant a call before the slot of the second reservation.
 // Its Cancel then gives back at most its cost, as a settlement with 0 would.
 func cancelAfterSettleGivesBackItsCost(s *suite) {
-	f, settled := s.twins(perSecond(10, 1))
+	f, settled := s.new(perSecond(10, 1)), s.new(perSecond(10, 1))
 	for _, g := range []*fixture{f, settled} {
 		first := g.reserved("a", 10, 0)
 		second := g.reserved("a", 6, 6*time.Second)

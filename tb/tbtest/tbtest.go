@@ -168,6 +168,16 @@ func (f *fixture) granted(key string, n, remaining int) {
 	}
 }
 
+// grantedAt takes n tokens of key at a reading, by AllowAt. It fails the test unless they are
+// granted.
+func (f *fixture) grantedAt(t time.Time, key string, n int) {
+	f.Helper()
+	d, err := skipUnless[hasAllowAt](f).AllowAt(t, key, float64(n))
+	if f.check(d, err); !d.Allowed {
+		f.Fatalf("AllowAt(%v, %q, %d) = %+v, want granted", t, key, n, d)
+	}
+}
+
 // refused asks for n tokens of key. It fails the test unless they are refused with the given
 // RetryAfter and the given number of tokens is left.
 func (f *fixture) refused(key string, n int, retry time.Duration, remaining int) {
