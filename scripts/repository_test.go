@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -15,25 +14,19 @@ type repository struct {
 	dir, tree string
 }
 
-// try runs commands until one fails, whose text is then the last that try returns of what they
-// print.
-func (r repository) try(commands string) (string, error) {
+// run runs commands that must succeed, and returns what they print. A command that fails is
+// printed, too.
+func (r repository) run(commands string) string {
+	r.t.Helper()
 	commands = `trap 'echo "failed: $BASH_COMMAND"' ERR` + "\n" + commands
 	cmd := exec.CommandContext(r.t.Context(), "bash", "-Eeuo", "pipefail", "-c", commands)
 	cmd.Dir = r.dir
 	cmd.Env = append(os.Environ(), "GOWORK=", "tree="+r.tree)
 	out, err := cmd.CombinedOutput()
-	return strings.TrimSpace(string(out)), err
-}
-
-// run runs commands that must succeed, and returns what they print.
-func (r repository) run(commands string) string {
-	r.t.Helper()
-	out, err := r.try(commands)
 	if err != nil {
 		r.t.Fatalf("%s\n%v:\n%s", commands, err, out)
 	}
-	return out
+	return string(out)
 }
 
 // commit runs commands, and commits what they change.
