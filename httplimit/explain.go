@@ -44,8 +44,8 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 	for i := range c.entries {
 		e := &c.entries[i]
 		x := Explanation{
-			Key: c.keyParts(e.rule), Tier: e.tierName, Shadow: e.Shadow,
-			Block: e.Block, Estimate: e.price.inResponse,
+			Key: c.keyParts(e.rule), Tier: e.tierName, Shadow: e.Shadow, Adaptive: e.Adaptive,
+			MaxDelay: e.MaxDelay, Block: e.Block, Estimate: e.price.inResponse,
 		}
 		switch e.fault {
 		case isMissing:
@@ -69,7 +69,6 @@ func (l *Limiter) Explain(r *http.Request) []Explanation {
 				}
 			}
 		}
-		x.Adaptive, x.MaxDelay = e.ranges()
 		x.Decision = e.toDecision()
 		all = append(all, x)
 	}

@@ -192,7 +192,7 @@ var errStopped = errors.New("httplimit: another policy sets the limit")
 
 // addControl gives r, which takes the place of old, the control of its rate. old may be nil.
 func (l *Limiter) addControl(r, old *rule) error {
-	if r.Adaptive == (policy.Adaptive{}) || r.Shadow {
+	if r.Adaptive == (policy.Adaptive{}) {
 		return nil
 	}
 	if old != nil && old.control != nil && old.ruleState == r.ruleState &&

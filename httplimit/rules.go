@@ -172,7 +172,12 @@ func (b *compilation) newRules(s *policy.RuleSet, r *policy.Rule, path policy.Pa
 			sources: slices.Clone(sources), conditions: conditions, except: except, classes: classes,
 		}
 		c.set, c.id = s.Name, ruleID(s.Name, c.Name, r.Keys)
-		c.Shadow = r.Shadow || s.Shadow
+		if c.Shadow = r.Shadow || s.Shadow; c.Shadow {
+			c.Adaptive = policy.Adaptive{} // its decisions do not change the load of the downstream
+		}
+		if c.OnLimit != policy.Delay {
+			c.MaxDelay = 0
+		}
 		for j, k := range r.Keys {
 			if bits, _ := policy.PrefixesOf(k); i < len(bits) {
 				c.sources[j].setPrefix(bits[i], &b.l.address)

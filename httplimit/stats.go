@@ -49,9 +49,10 @@ type RuleStats struct {
 func (l *Limiter) Stats() []RuleStats {
 	var all []RuleStats
 	for _, r := range l.policy.Load().rules {
-		st := RuleStats{Set: r.set, Rule: r.Name, Label: r.label, Shadow: r.Shadow}
-		st.Limit = r.now().Limit
-		st.Adaptive, st.MaxDelay = r.ranges()
+		st := RuleStats{
+			Set: r.set, Rule: r.Name, Label: r.label, Shadow: r.Shadow, Limit: r.now().Limit,
+			Adaptive: r.Adaptive, MaxDelay: r.MaxDelay,
+		}
 		for i := range r.counts {
 			n := &r.counts[i]
 			st.Granted += n.granted.Load()
@@ -73,17 +74,6 @@ func (l *Limiter) Stats() []RuleStats {
 		all = append(all, st)
 	}
 	return all
-}
-
-// ranges returns the range of the rate and the longest delay, if the rule adapts or delays.
-func (r *rule) ranges() (a policy.Adaptive, delay time.Duration) {
-	if r.control != nil {
-		a = r.Adaptive
-	}
-	if r.OnLimit == policy.Delay {
-		delay = r.MaxDelay
-	}
-	return a, delay
 }
 
 // stripes is how many copies of its counts a rule has, so that processors that serve requests

@@ -88,8 +88,8 @@ func (o *object) policy(p *Policy, isBundle bool) {
 	}
 	o.ignored()
 	o.require("policies")
-	o.notEmpty("policies", "must not be empty, because nothing would be limited")
-	list(o, "policies", &p.Sets, RuleSet{}, func(e *object, s *RuleSet) {
+	const empty = "must not be empty, because nothing would be limited"
+	list(o, "policies", empty, &p.Sets, RuleSet{}, func(e *object, s *RuleSet) {
 		if e.writes {
 			e.require("id")
 		} else {
@@ -121,13 +121,11 @@ func (o *object) set(s *RuleSet) {
 	choice(o, "evaluation", &s.Evaluation, evaluations)
 	o.either("mode", &s.Shadow, modes)
 	o.require("rules")
+	empty := "must not be empty without " + fallbackName + ", because nothing would be limited"
 	if o.has(fallbackName) {
-		s.Fallback = &Rule{Name: fallbackName, Limit: unreadLimit}
-	} else {
-		o.notEmpty("rules", "must not be empty without "+fallbackName+", because nothing would be "+
-			"limited")
+		s.Fallback, empty = &Rule{Name: fallbackName, Limit: unreadLimit}, ""
 	}
-	list(o, "rules", &s.Rules, Rule{Limit: unreadLimit}, (*object).rule)
+	list(o, "rules", empty, &s.Rules, Rule{Limit: unreadLimit}, (*object).rule)
 	if s.Fallback != nil {
 		o.object(fallbackName, func(f *object) { f.rule(s.Fallback) })
 	}
@@ -141,8 +139,7 @@ func (o *object) selector(s *Selector) {
 }
 
 func (o *object) exceptions(all *[]Exception) {
-	o.notEmpty("except", "must not be empty")
-	list(o, "except", all, Exception{}, func(e *object, x *Exception) {
+	list(o, "except", "must not be empty", all, Exception{}, func(e *object, x *Exception) {
 		e.selector(&x.Selector)
 		e.texts(addressKey, &x.Networks, "192.0.2.")
 	})

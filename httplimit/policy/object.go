@@ -87,13 +87,6 @@ func (o *object) requireOr(name, problem string) {
 	}
 }
 
-// notEmpty is for an array that must have elements if it is there. It comes before the field.
-func (o *object) notEmpty(name, problem string) {
-	if list, ok := o.values[name].([]any); ok && len(list) == 0 {
-		o.add(name, "%s", problem)
-	}
-}
-
 // checkUnknown adds an error for each field that was not taken.
 func (o *object) checkUnknown() {
 	for _, name := range o.names {
@@ -135,8 +128,9 @@ func entries[T any](o *object, m *map[string]T, unread T, f func(name string, v 
 	}
 }
 
-// list is an array of objects. f takes the fields of each, which is unread before: see entries.
-func list[T any](o *object, name string, all *[]T, unread T, f func(*object, *T)) {
+// list is an array of objects. f takes the fields of each, which is unread before: see entries. An
+// array without elements is an error, unless empty is "".
+func list[T any](o *object, name, empty string, all *[]T, unread T, f func(*object, *T)) {
 	if o.writes {
 		objects := []*object{}
 		for i := range *all {
@@ -146,7 +140,10 @@ func list[T any](o *object, name string, all *[]T, unread T, f func(*object, *T)
 		o.put(name, objects, len(objects) > 0)
 		return
 	}
-	elements, _ := take[[]any](o, name, "an array")
+	elements, ok := take[[]any](o, name, "an array")
+	if ok && len(elements) == 0 && empty != "" {
+		o.add(name, "%s", empty)
+	}
 	for i, raw := range elements {
 		if e, ok := as[*object](o, o.path.Field(name).Index(i), raw, "an object"); ok {
 			v := unread

@@ -145,8 +145,12 @@ func (p *Policy) setPath(i int) Path {
 	return p.Sets[i].path
 }
 
-// All yields the rules of the set, and then its fallback, each with its path in the set.
-func (s *RuleSet) All() iter.Seq2[*Rule, Path] { return s.all("") }
+// All yields the rules of the set, and then its fallback.
+func (s *RuleSet) All() iter.Seq[*Rule] {
+	return func(yield func(*Rule) bool) {
+		s.all("")(func(r *Rule, _ Path) bool { return yield(r) })
+	}
+}
 
 // AllOf yields the rules of the set i, and then its fallback, each with its path.
 func (p *Policy) AllOf(i int) iter.Seq2[*Rule, Path] { return p.Sets[i].all(p.setPath(i)) }
