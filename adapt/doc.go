@@ -67,6 +67,5 @@
 //     go on, and failures and latencies that a trial has excused count again.
 //   - Clients that make more than 1 % of the requests slow can lower the rate. The trial limits
 //     the damage to a few intervals a minute, unless they make half of all requests slow. Limit
-//     each client by itself first, with a fixed limit.
-//   - A client that floods is refused by its own bucket. Only granted requests have a latency.
+//     each client by itself first, with a fixed limit. Only granted requests have a latency.
 package adapt

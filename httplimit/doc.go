@@ -1,6 +1,6 @@
 // Package httplimit limits the requests to an http.Handler by a policy. A rule of the policy has a
 // token bucket for each client address, API key, claim of a token or other key, and several rules
-// can apply to a request.
+// can apply to a request. If one of them refuses it, no rule is charged: see tb.TakeAll.
 //
 // [PerAddress] makes a [Limiter] with one rule: each client address has a bucket. [PerKey] has a
 // bucket for each user, or for what else a function returns. For other rules, [ParsePolicy] reads a
@@ -42,10 +42,6 @@
 // No proxy is trusted by default: the client is the peer of the connection. A server behind a proxy
 // must set Trusted of [ClientAddress]. Otherwise all its clients share the bucket of the proxy.
 //
-// # All or nothing
-//
-// If one of the rules that apply refuses a request, no rule is charged: see tb.TakeAll.
-//
 // # Delay
 //
 // A rule with OnLimit [Delay] makes a request wait for its tokens instead of refusing it. Waiting
@@ -72,10 +68,10 @@
 // [Limiter.Middleware] and the other ways in are in take.go. The work on a request is a call
 // (call.go). matching.go finds the rules of the policy that apply (rules.go), their tiers and
 // classes (choice.go), by its path (path.go), the parts of its key (key.go, value.go, address.go)
-// and its cost (cost.go). take.go takes the tokens from the store (store.go), and wait.go waits for
-// them. block.go holds the keys of a refusal. Then response.go writes the fields of the response
-// (durations.go), and refusal.go answers a refusal. settlement.go settles the costs that the
-// response has. reload.go replaces the policy meanwhile, stats.go counts, snapshot.go saves,
-// explain.go explains and reset.go forgives. limiter.go, option.go, policy.go and decision.go have
-// the types of an application.
+// and its cost (cost.go). take.go takes the tokens from the store (store.go). wait.go waits for
+// them, and counts how long a client must wait. block.go holds the keys of a refusal. Then
+// response.go writes the fields of the response, and refusal.go answers a refusal. settlement.go
+// settles the costs that the response has. reload.go replaces the policy meanwhile, stats.go
+// counts, snapshot.go saves, explain.go explains and reset.go forgives. limiter.go, option.go and
+// policy.go have the types of an application.
 package httplimit

@@ -208,13 +208,11 @@ func normalized(s policy.Selector, foldPaths bool) policy.Selector {
 // it picks it or not as one reads the path: see ResolvePath.
 func picks(s *policy.Selector, r *http.Request, foldPaths bool) (picked, ambiguous bool) {
 	method := func(m string) bool { return strings.EqualFold(m, r.Method) }
-	if len(s.Methods) > 0 && !slices.ContainsFunc(s.Methods, method) {
+	switch {
+	case len(s.Methods) > 0 && !slices.ContainsFunc(s.Methods, method),
+		len(s.Hosts) > 0 && !slices.Contains(s.Hosts, hostname.Bare(r.Host)):
 		return false, false
-	}
-	if len(s.Hosts) > 0 && !slices.Contains(s.Hosts, hostname.Bare(r.Host)) {
-		return false, false
-	}
-	if s.PathExact == "" && s.PathPrefix == "" {
+	case s.PathExact == "" && s.PathPrefix == "":
 		return true, false
 	}
 	p, ok := comparedPath(r.URL)

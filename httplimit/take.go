@@ -29,12 +29,10 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler {
 	})
 }
 
-// Decide takes the tokens for a request. If the policy grants them, Decide sets fields in w's
-// header. If not, Decide or the function of WithRefusal writes the whole response. If a rule delays
-// the request, Decide returns when its tokens may be used. If the context of the request ends
-// before, the status is 499 or 503: see Refusal.
-//
-// Use Decide where there is no handler to wrap.
+// Decide takes the tokens for a request, where there is no handler to wrap. If the policy grants
+// them, Decide sets fields in w's header. If not, Decide or the function of WithRefusal writes the
+// whole response. If a rule delays the request, Decide returns when its tokens may be used. If the
+// context of the request ends before, the status is 499 or 503: see Refusal.
 //
 // Decide returns the decision of the binding rule. If the request is granted, that rule has the
 // fewest tokens left. If it is refused with 429, the rule has the longest wait, or a bucket that

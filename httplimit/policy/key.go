@@ -23,16 +23,13 @@ func PrefixesOf(key string) (bits []int, ok bool) {
 	if !hasPrefixes {
 		return nil, key == addressKey
 	}
+	before := 129
 	for text := range strings.SplitSeq(list, ",/") {
 		n, err := strconv.Atoi(text)
-		before := 129
-		if len(bits) > 0 {
-			before = bits[len(bits)-1]
-		}
 		if err != nil || n < 1 || n >= before || strconv.Itoa(n) != text {
 			return nil, false
 		}
-		bits = append(bits, n)
+		bits, before = append(bits, n), n
 	}
 	return bits, true
 }

@@ -94,16 +94,8 @@ type Rule struct {
 	alone bool // the rule is a document of its own
 }
 
-// sortedMatch yields the pairs of Match in the order of their keys.
-func (r *Rule) sortedMatch() iter.Seq2[string, string] {
-	return func(yield func(string, string) bool) {
-		for _, k := range slices.Sorted(maps.Keys(r.Match)) {
-			if !yield(k, r.Match[k]) {
-				return
-			}
-		}
-	}
-}
+// matchKeys returns the keys of Match in order.
+func (r *Rule) matchKeys() []string { return slices.Sorted(maps.Keys(r.Match)) }
 
 // OnMissing says what a rule does with a request that lacks one of its keys.
 type OnMissing int

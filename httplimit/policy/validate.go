@@ -123,7 +123,7 @@ func (r *Rule) check(path Path, errs *Problems) {
 		checkKey(k, path.Field("limit_keys").Index(i), seen, errs)
 	}
 	seen = map[string]bool{}
-	for k := range r.sortedMatch() {
+	for _, k := range r.matchKeys() {
 		keyPath := path.Field("match").Field(k)
 		checkKey(k, keyPath, seen, errs)
 		if k != addressKey && IsAddressKey(k) {

@@ -155,7 +155,7 @@ func (w *warner) invented(r *Rule, path Path) {
 			return
 		}
 	}
-	for k := range r.sortedMatch() {
+	for _, k := range r.matchKeys() {
 		if w.isInvented(k) {
 			w.Add(path.Field("match").Field(k), why)
 			return
@@ -176,7 +176,7 @@ func (w *warner) raised(s *RuleSet, r *Rule, path Path) {
 			!slices.Equal(keys, slices.Sorted(slices.Values(CanonicalKeys(b.Keys)))) {
 			continue
 		}
-		for k := range r.sortedMatch() {
+		for _, k := range r.matchKeys() {
 			if w.isInvented(k) {
 				w.Add(path.Field(k), "is chosen by the client, which so has this limit instead of the "+
 					"lower one of %s", b.Name)
