@@ -72,6 +72,8 @@ func TestLearnedLimits(t *testing.T) {
 			want: "0 0 1(context canceled) 10 10 10"},
 		"that does not come, and the turns end when none waits": {answers: []string{"429"},
 			latency: time.Second, send: "a , a a , a a a", want: "0 1 2 3 3 3"},
+		"of one of several rules": {opts: []Option{Rules(perSecond("r", 9, 9), Rule{Name: "learns"})},
+			answers: []string{"429"}, latency: time.Second, send: "a , a a", want: "0 1 2"},
 		"that ends the turns": {answers: []string{"429", "200\nRateLimit-Policy: 10;w=10"},
 			latency: time.Second, send: "a , a a a a", want: "0 1 2 2 2"},
 	})
