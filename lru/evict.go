@@ -40,14 +40,14 @@ func (m *Map[K, V]) evict(highest, now uint64, b *budget) (least uint64, ok bool
 	for {
 		c := m.popLeast(now, b)
 		if c.stamp <= highest {
-			if m.retire(&c, now) {
+			if m.retire(c, now) {
 				return c.stamp, true
 			}
 			m.order.put(c.entry) // used since: its stamp is stale
 			continue
 		}
 		before := c.stamp
-		m.refresh(&c)
+		c = m.refresh(c.entry)
 		m.order.put(c.entry)
 		if c.stamp == before || !b.spend(false) {
 			return c.stamp, false
@@ -62,9 +62,9 @@ func (m *Map[K, V]) evict(highest, now uint64, b *budget) (least uint64, ok bool
 // that, by Retire or refresh. Once the budget is spent, popLeast returns the entry with the least
 // stamp that it has read. The true stamp of another entry may then be lower.
 func (m *Map[K, V]) popLeast(now uint64, b *budget) candidate[V] {
-	best := m.popFirst()
+	best := m.refresh(m.order.pop())
 	for m.order.len() > 0 && m.order.first().before(&best.entry) && b.spend(best.stamp <= now) {
-		c := m.popFirst()
+		c := m.refresh(m.order.pop())
 		if c.before(&best.entry) {
 			c, best = best, c
 		}
@@ -73,27 +73,21 @@ func (m *Map[K, V]) popLeast(now uint64, b *budget) candidate[V] {
 	return best
 }
 
-// popFirst takes the first entry out of the order and refreshes it.
-func (m *Map[K, V]) popFirst() candidate[V] {
-	c := candidate[V]{entry: m.order.pop()}
-	m.refresh(&c)
-	return c
-}
-
-// refresh reads the stamp of c's value again. If the value was replaced, c gets the value that
-// replaced it.
-func (m *Map[K, V]) refresh(c *candidate[V]) {
-	var final bool
-	if c.stamp, c.state, final = m.values.Stamp(c.value); final {
-		c.value = m.Load(m.table.keyOf(c.value))
-		c.stamp, c.state, _ = m.values.Stamp(c.value)
+// refresh reads the stamp of e's value again. If the value was replaced, the result has the value
+// that replaced it.
+func (m *Map[K, V]) refresh(e entry[V]) candidate[V] {
+	stamp, state, final := m.values.Stamp(e.value)
+	if final {
+		e.value = m.Load(m.table.keyOf(e.value))
+		stamp, state, _ = m.values.Stamp(e.value)
 	}
+	return candidate[V]{entry[V]{stamp, e.sequence, e.value}, state}
 }
 
 // retire ends c's value and removes its key, if the key still has that value in that state.
 // Both happen in one critical section of a small map. So Replace finds no retired value, and a
 // caller that holds one sees by its state that it must start over.
-func (m *Map[K, V]) retire(c *candidate[V], now uint64) bool {
+func (m *Map[K, V]) retire(c candidate[V], now uint64) bool {
 	key := m.table.keyOf(c.value)
 	hash := m.table.hasher.hash(key)
 	retired := m.table.remove(hash, key, func(v *V) bool {

@@ -120,25 +120,35 @@ func (l *list[V]) push(e entry[V]) {
 }
 
 func (l *list[V]) popFirst() entry[V] {
-	e := l.take(0)
+	e := l.at(0).take()
+	l.n--
 	if l.head++; l.head == chunkEntries { // the chunk becomes the last one
 		first := l.chunks[0]
 		l.chunks[0] = nil // the array behind the slice would keep it
 		l.chunks, l.head = append(l.chunks[1:], first), 0
+		l.trim()
 	}
 	return e
 }
 
-func (l *list[V]) popLast() entry[V] { return l.take(l.n - 1) }
-
-// take takes out the first or the last entry, and frees a second spare chunk.
-func (l *list[V]) take(i int) entry[V] {
-	e := *l.at(i)
-	*l.at(i) = entry[V]{} // so that the value can be collected
+func (l *list[V]) popLast() entry[V] {
 	l.n--
+	e := l.at(l.n).take()
+	l.trim()
+	return e
+}
+
+// take returns an entry, and clears its place so that the value can be collected.
+func (a *entry[V]) take() entry[V] {
+	e := *a
+	*a = entry[V]{}
+	return e
+}
+
+// trim frees a second spare chunk.
+func (l *list[V]) trim() {
 	if last := len(l.chunks) - 1; l.head+l.n+chunkEntries <= last*chunkEntries {
 		l.chunks[last] = nil
 		l.chunks = l.chunks[:last]
 	}
-	return e
 }

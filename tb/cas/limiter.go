@@ -151,7 +151,7 @@ func wins(word uint64) bool { return word*0x9e3779b97f4a7c15>>60 == 0 }
 // allowNew is allow for a key that is not in the table. Recent has returned at.
 func (l *Limiter[K]) allowNew(at lru.Spot, t uint64, key K, cost float64) (tb.Decision, error) {
 	p, want := place[K]{Limiter: l, key: key, at: at}, request{tokens: cost}
-	o, r, done, err := p.insert(p.layoutOf(nil), t, want)
+	o, r, done, err := p.insert(l.limits.present(0), t, want)
 	if !done {
 		return l.allowSlow(p.load(), t, key, cost)
 	}
@@ -281,14 +281,16 @@ func (p place[K]) insert(
 	if isNaN(p.key) {
 		return o, r, true, tb.ErrInvalidKey
 	}
-	next, o := want.decide(m, balance{}, t)
+	e, w := p.evictor, &want // so that set captures no copies of p and want
+	next, o := w.decide(m, balance{}, t)
 	if !o.Allowed { // no bucket can ever grant it
 		return o, r, true, nil
 	}
 	x, full := m.cellOf(next, t), m.fullAt(next)
 	set := func(c *cell) uint64 {
-		if start := p.evictor.earliest; start > t {
-			next, o = want.decide(m, balance{time: m.supply.at(start)}, t)
+		if start := e.earliest; start > t {
+			var next balance
+			next, o = w.decide(m, balance{time: m.supply.at(start)}, t)
 			x, full = m.cellOf(next, t), m.fullAt(next)
 		}
 		c.init(x)
