@@ -16,8 +16,7 @@ import (
 func TestRestoredLimiterGoesOn(t *testing.T) {
 	indebted, held := 0, 0
 	eachProgram(t, *programs, func(rng *rand.ChaCha8) {
-		in := randomInput(rng, 500)
-		limit := in.usualLimit()
+		in, limit := randomInput(rng, 500), randomLimit(rand.New(rng))
 		runners := make([]runner, 4) // two that go on, and two that are restored
 		for i := range runners {
 			r := &runners[i]
