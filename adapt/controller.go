@@ -10,13 +10,11 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// A rate is a whole number of millionths of a token a second, so each limit has the same Per.
 const (
+	// A rate is a whole number of millionths of a token a second, so each limit has the same Per.
 	resolution = 1_000_000
 	per        = resolution * time.Second
-)
 
-const (
 	minRate   = 0.001
 	maxRate   = float64(time.Second)
 	minTarget = time.Microsecond
@@ -63,11 +61,8 @@ func (c Config) Validate() error {
 }
 
 func (c Config) limit(rate float64) tb.Limit {
-	return tb.Limit{
-		Capacity: c.Capacity,
-		Tokens:   int64(math.Round(rate * resolution)),
-		Per:      per,
-	}
+	tokens := int64(math.Round(rate * resolution))
+	return tb.Limit{Capacity: c.Capacity, Tokens: tokens, Per: per}
 }
 
 // longestHold bounds the effect of a Retry-After.

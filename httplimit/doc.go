@@ -24,9 +24,6 @@
 // gets status 400 and no RateLimit fields. [WithRefusal] lets the application answer instead.
 // [Fields] lists the fields that can be added or left out.
 //
-// The format of policies comes from Fairvisor, an open-source program that enforces API limits: see
-// https://docs.fairvisor.com/docs/algorithms/token-bucket.
-//
 // # Costs known afterwards
 //
 // The cost of a request may be in its response, such as the tokens of a language model: see [Cost].
@@ -70,8 +67,8 @@
 // classes (choice.go), by its path (path.go), the parts of its key (key.go, value.go, address.go)
 // and its cost (cost.go). take.go takes the tokens from the store (store.go). wait.go waits for
 // them, and counts how long a client must wait. block.go holds the keys of a refusal. Then
-// response.go writes the fields of the response, and refusal.go answers a refusal. settlement.go
-// settles the costs that the response has. reload.go replaces the policy meanwhile, stats.go
-// counts, snapshot.go saves, explain.go explains and reset.go forgives. limiter.go, option.go and
-// policy.go have the types of an application.
+// response.go writes the fields, and answers a refusal. settlement.go settles the costs that the
+// response has. reload.go replaces the policy meanwhile, stats.go counts, snapshot.go saves,
+// explain.go explains and reset.go forgives. limiter.go, option.go and policy.go have the types of
+// an application.
 package httplimit

@@ -198,11 +198,9 @@ func WithRefusal(answer func(w http.ResponseWriter, r *http.Request, refusal *Re
 const defaultTimeout = time.Second
 
 // WithTimeout sets how long a request waits for a Store. The default is a second, and 0 means no
-// limit. A store that does not answer in time has failed: see WithFailClosed.
-//
-// Only this time limit counts. The context of Store.TakeAll has it as its deadline, and has the
-// values of the request's context, but neither the deadline nor the cancellation that the client
-// may choose.
+// limit. A store that does not answer in time has failed: see WithFailClosed. The context of
+// Store.TakeAll has this deadline and the values of the request's context, but neither the deadline
+// nor the cancellation that the client may choose.
 func WithTimeout(d time.Duration) Option {
 	return withValid(d >= 0, "WithTimeout: want 0 or more", func(s *settings) { s.timeout = d })
 }

@@ -30,10 +30,9 @@ type waits struct {
 }
 
 // StopWaiting lets no request wait beyond end, from now on. A request that waits for a later time
-// is decided again at once, as if its rules did not delay: most are then refused, with 429. Call
-// StopWaiting before http.Server.Shutdown, with an end that leaves time to serve the requests that
-// go on until then. Otherwise Shutdown also waits for the longest delay. Only the first call has an
-// effect.
+// is decided again at once, as if its rules did not delay: most are then refused, with 429. Call it
+// before http.Server.Shutdown, with an end that leaves time to serve the requests that go on until
+// then. Otherwise Shutdown waits for the longest delay. Only the first call has an effect.
 func (l *Limiter) StopWaiting(end time.Time) {
 	l.waits.stop.Do(func() {
 		l.waits.end = end
@@ -230,12 +229,7 @@ func (c *call) retryAfter(base int64) int64 {
 	h = hash.Add(h, subject)
 	h = hash.Add(h, a[:])
 	h = hash.Add(h, c.r.URL.Path)
-	return base + min(offset(hash.Mix(h), base-base/2), math.MaxInt64-base)
-}
-
-// offset returns 0 to most, for h uniform in 64 bits: the whole part of h/2⁶⁴·(most+1). Each
-// value has 2⁶⁴/(most+1) of the hashes, give or take one.
-func offset(h uint64, most int64) int64 {
-	hi, _ := bits.Mul64(h, uint64(most)+1)
-	return int64(hi)
+	// The whole part of h/2⁶⁴·(half+1): each offset has about as many of the hashes as any other.
+	offset, _ := bits.Mul64(hash.Mix(h), uint64(base-base/2)+1)
+	return base + min(int64(offset), math.MaxInt64-base)
 }
