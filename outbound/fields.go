@@ -158,8 +158,8 @@ func hasLeft(h http.Header) bool {
 		for _, line := range h[families[i].remaining] {
 			before := byte(',')
 			for _, c := range []byte(line) {
-				begins := strings.IndexByte(`,= "`, before) >= 0
-				if begins && strings.IndexByte("0-+.", c) >= 0 || c < ' ' || c > '~' {
+				isLow := '+' <= c && c <= '0' // + - . 0
+				if c < ' ' || c > '~' || isLow && strings.IndexByte(`,= "`, before) >= 0 {
 					return false
 				}
 				before = c
