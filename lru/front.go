@@ -54,7 +54,7 @@ func (f *front[V]) at(hash uint64) *V {
 // a key that was not looked up.
 type Spot struct {
 	Hash    uint64
-	inserts uint64 // of the map, before it had neither the key nor another one under the hash, or 0
+	inserts uint64 // of the map, before a look-up that has found the hash free, or 0
 }
 
 // Recent is Load, but first asks the front, so the value may have been replaced or evicted. Recent
@@ -75,7 +75,11 @@ func (m *Map[K, V]) Recent(key K) (v *V, at Spot) {
 	if ok && short.isAt(textAt(v)) {
 		return v, Spot{Hash: hash}
 	}
-	return m.rest(small, ok, key, hash, inserts)
+	v, free := m.table.rest(small, ok, hash, key)
+	if !free {
+		inserts = 0
+	}
+	return v, Spot{hash, inserts}
 }
 
 // recent is Recent for keys of all types.
@@ -84,24 +88,12 @@ func (m *Map[K, V]) recent(key K) (v *V, at Spot) {
 	if v = m.front.at(hash); v != nil && m.table.hasKey(v, key) {
 		return v, Spot{Hash: hash}
 	}
-	inserts, small := m.inserts.Load(), m.table.small(hash)
-	v, ok := small.Load(hash)
-	if ok && m.table.hasKey(v, key) {
-		return v, Spot{Hash: hash}
+	inserts := m.inserts.Load()
+	v, free := m.table.load(hash, key)
+	if !free {
+		inserts = 0
 	}
-	return m.rest(small, ok, key, hash, inserts)
-}
-
-// rest is the rest of a look-up that has not found key in the small map of its hash, but, if other
-// is true, another key. The map had had a number of inserts when the look-up began.
-func (m *Map[K, V]) rest(
-	small *smallMap[V], other bool, key K, hash, inserts uint64,
-) (v *V, at Spot) {
-	if !other && m.table.isAll(small, hash) {
-		return nil, Spot{hash, inserts}
-	}
-	v, _ = m.table.probe(hash, key)
-	return v, Spot{Hash: hash}
+	return v, Spot{hash, inserts}
 }
 
 // Remember puts a value of a key with the given hash into the front. Load, Insert or Replace has

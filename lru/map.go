@@ -73,7 +73,10 @@ func (m *Map[K, V]) Init(max int, refuseNew bool, values Values[V]) {
 }
 
 // Load returns the value of key, or nil. It takes no lock and writes nothing.
-func (m *Map[K, V]) Load(key K) *V { return m.table.load(m.table.hasher.hash(key), key) }
+func (m *Map[K, V]) Load(key K) *V {
+	v, _ := m.table.load(m.table.hasher.hash(key), key)
+	return v
+}
 
 // Len returns the number of keys, never more than the bound.
 func (m *Map[K, V]) Len() (n int) {

@@ -111,24 +111,25 @@ func (t *table[K, V]) slot(hash uint64) int {
 	return int(i)
 }
 
-// load returns the value of key, which has the given hash, or nil.
-func (t *table[K, V]) load(hash uint64, key K) *V {
+// load returns the value of key, which has the given hash, or nil. If free is true, no key is stored
+// under the hash, so this one can be.
+func (t *table[K, V]) load(hash uint64, key K) (v *V, free bool) {
 	m := t.small(hash)
 	v, ok := m.Load(hash)
 	if ok && t.hasKey(v, key) {
-		return v
+		return v, false
 	}
-	if !ok && t.isAll(m, hash) {
-		return nil
-	}
-	v, _ = t.probe(hash, key)
-	return v
+	return t.rest(m, ok, hash, key)
 }
 
-// isAll reports whether a look-up that has found no value under a hash in the small map m need not
-// search on.
-func (t *table[K, V]) isAll(m *smallMap[V], hash uint64) bool {
-	return t.moving.Load() == nil && t.small(hash) == m && t.collided.Load() == nil
+// rest is the rest of a look-up in the small map m: it has no value under the hash, or, if other is
+// true, the value of another key.
+func (t *table[K, V]) rest(m *smallMap[V], other bool, hash uint64, key K) (v *V, free bool) {
+	if !other && t.moving.Load() == nil && t.small(hash) == m && t.collided.Load() == nil {
+		return nil, true // without another search
+	}
+	v, _ = t.probe(hash, key)
+	return v, false
 }
 
 // small returns the small map of a hash.
