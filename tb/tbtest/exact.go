@@ -40,8 +40,8 @@ func (f *fixture) checkBound(grants []grant) {
 	}
 }
 
-// exactAfter fails the test unless call is granted after wait, and refused a nanosecond earlier. It
-// takes n tokens of a bucket that lacks some of them.
+// exactAfter fails the test unless call, which asks for n tokens, is granted after wait, and is
+// refused a nanosecond earlier, when the bucket has n-1 whole tokens.
 func (f *fixture) exactAfter(wait time.Duration, n int, call func() tb.Decision) {
 	f.Helper()
 	f.Advance(wait - 1)
