@@ -240,9 +240,7 @@ func (lim *Limiter) AllowN(t time.Time, n int) bool {
 		d, _ := s.bucket.AllowAt(t, float64(n)) // no error: n is positive
 		return d.Allowed
 	}
-	r := Reservation{lim: lim}
-	r.reserve(t, n, 0)
-	return r.ok
+	return lim.reserveN(t, n, 0).ok
 }
 
 // Reserve is ReserveN of one event, now.
@@ -255,7 +253,14 @@ func (lim *Limiter) ReserveN(t time.Time, n int) *Reservation {
 	return r
 }
 
-// reserve makes r a reservation of n tokens at t, if they may be used within a time.
+// reserveN takes n tokens at t, if they may be used within a time.
+func (lim *Limiter) reserveN(t time.Time, n int, within time.Duration) Reservation {
+	r := Reservation{lim: lim}
+	r.reserve(t, n, within)
+	return r
+}
+
+// reserve makes r a reservation of n tokens.
 func (r *Reservation) reserve(t time.Time, n int, within time.Duration) {
 	s := r.lim.state.Load()
 	if s == nil || s.bucket == nil { // current, inlined by hand: 20 of 800 instructions
@@ -349,8 +354,7 @@ func (lim *Limiter) wait(
 	if deadline, ok := ctx.Deadline(); ok {
 		within = deadline.Sub(t)
 	}
-	r := Reservation{lim: lim}
-	r.reserve(t, n, within)
+	r := lim.reserveN(t, n, within)
 	if !r.ok && within == InfDuration {
 		return fmt.Errorf("rate: Wait(n=%d) exceeds the debt that a limiter may have", n)
 	}
