@@ -158,7 +158,7 @@ func hasLeft(h http.Header) bool {
 		for _, line := range h[families[i].remaining] {
 			before := byte(',')
 			for _, c := range []byte(line) {
-				isLow := '+' <= c && c <= '0' // + - . 0
+				isLow := '+' <= c && c <= '0' // such as + - . 0
 				if c < ' ' || c > '~' || isLow && strings.IndexByte(`,= "`, before) >= 0 {
 					return false
 				}
@@ -247,8 +247,9 @@ type item struct {
 	key, value  string
 }
 
-var syntax = regexp.MustCompile(`(^|[,;])\s*("(?:[^"\\]|\\.)*"|[A-Z][a-z]+, [^",;=]*|[^",;=]*)` +
-	`\s*(?:=\s*("(?:[^"\\]|\\.)*"|[^",;]*))?`)
+var syntax = regexp.MustCompile(
+	`(^|[,;])\s*("(?:[^"\\]|\\.)*"|[A-Za-z]+, \d\d[ -][^",;=]*|[^",;=]*)` +
+		`\s*(?:=\s*("(?:[^"\\]|\\.)*"|[^",;]*))?`)
 
 // items returns the items of the lines of a field. The first one is a member. A text that has
 // another syntax has strange items.

@@ -93,7 +93,8 @@ x-ratelimit-reset: 1`, "refused; any 0 of 10 in 1s, reset in 1s"},
 	{"Caddy with a rate_limit", `429
 Retry-After: 42`, "refused for 42s"},
 	{"a server in maintenance", `503
-Retry-After: Wed, 25 Feb 2026 06:23:20 GMT`, "refused for 10m0s"},
+Retry-After: Wed, 25 Feb 2026 06:23:20 GMT
+Retry-After: wednesday, 25-feb-26 06:23:21 GMT, soon, 5`, "refused for 10m1s"},
 	{"express-rate-limit, draft 6", `200
 RateLimit-Policy: 100;w=900
 RateLimit-Limit: 100
