@@ -248,9 +248,8 @@ func (lim *Limiter) Reserve() *Reservation { return lim.ReserveN(time.Now(), 1) 
 
 // ReserveN takes n tokens at t, also in advance. The Reservation is not OK if n is above the burst.
 func (lim *Limiter) ReserveN(t time.Time, n int) *Reservation {
-	r := &Reservation{lim: lim}
-	r.reserve(t, n, InfDuration)
-	return r
+	r := lim.reserveN(t, n, InfDuration)
+	return &r
 }
 
 // reserveN takes n tokens at t, if they may be used within a time.
@@ -262,10 +261,7 @@ func (lim *Limiter) reserveN(t time.Time, n int, within time.Duration) Reservati
 
 // reserve makes r a reservation of n tokens.
 func (r *Reservation) reserve(t time.Time, n int, within time.Duration) {
-	s := r.lim.state.Load()
-	if s == nil || s.bucket == nil { // current, inlined by hand: 20 of 800 instructions
-		s = r.lim.current(t)
-	}
+	s := r.lim.current(t)
 	r.timeToAct = t
 	switch cost := float64(n) * s.scale; {
 	case s.limit >= Inf:
