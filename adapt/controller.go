@@ -65,9 +65,6 @@ func (c Config) limit(rate float64) tb.Limit {
 	return tb.Limit{Capacity: c.Capacity, Tokens: tokens, Per: per}
 }
 
-// longestHold bounds the effect of a Retry-After.
-const longestHold = 30 * time.Second
-
 // Limiter is what a Controller moves, such as a limiter of tb/cas.
 type Limiter interface {
 	// SetLimit sets the limit of all keys. The controller makes one call at a time, in a call of
@@ -170,7 +167,7 @@ func (r Request) Done() { r.end(r.c.elapsed(), false, true) }
 func (r Request) Fail(retryAfter time.Duration) {
 	now := r.c.elapsed()
 	if retryAfter > 0 {
-		r.c.holdUntil(now + min(retryAfter, longestHold))
+		r.c.holdUntil(now + min(retryAfter, 30*time.Second))
 	}
 	r.end(now, true, false)
 }

@@ -19,8 +19,7 @@
 //	r.Fail(retryAfter) // 429, 502, 503, 504 or a timeout
 //	r.Cancel()         // the client has left
 //
-// The limiter may have many keys. All keys have the same rate, and the controller multiplies it
-// by the same factor for all of them.
+// The limiter may have many keys, all of which have the same rate.
 //
 // # Algorithm
 //

@@ -87,15 +87,12 @@ func (p *pricing) read(text string) float64 {
 
 func (p *pricing) bound(cost float64) float64 { return min(max(cost, p.smallest), p.largest) }
 
-// maxCostLength is the length of the longest text that is read as a cost. No float64 needs as
-// much, and it is little work. A longer text is the largest cost.
-const maxCostLength = 1024
-
 // parseDecimal reads a decimal number of 0 or more, without a minus. A number above 0 that is too
-// small for a float64 becomes the smallest float64 above 0, and a number that is too large becomes
-// the largest one, so that no client gets a smaller cost by a larger number.
+// small for a float64 becomes the smallest float64 above 0, and one that is too large or too long
+// becomes the largest, so that no client gets a smaller cost by a larger number.
 func parseDecimal(s string) (number float64, ok bool) {
-	if len(s) > maxCostLength {
+	const longest = 1024 // which is little work, and more than a float64 needs
+	if len(s) > longest {
 		return math.MaxFloat64, true
 	}
 	if strings.Trim(s, "0123456789.eE+-") != "" {

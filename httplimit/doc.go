@@ -64,11 +64,10 @@
 //
 // [Limiter.Middleware] and the other ways in are in take.go. The work on a request is a call
 // (call.go). matching.go finds the rules of the policy that apply (rules.go), their tiers and
-// classes (choice.go), by its path (path.go), the parts of its key (key.go, value.go, address.go)
-// and its cost (cost.go). take.go takes the tokens from the store (store.go). wait.go waits for
-// them, and counts how long a client must wait. block.go holds the keys of a refusal. Then
-// response.go writes the fields, and answers a refusal. settlement.go settles the costs that the
-// response has. reload.go replaces the policy meanwhile, stats.go counts, snapshot.go saves,
-// explain.go explains and reset.go forgives. limiter.go, option.go and policy.go have the types of
-// an application.
+// classes (choice.go), by its path (path.go), the parts of its key (key.go, value.go) and its cost
+// (cost.go). take.go takes the tokens from the store (store.go). wait.go waits for them, and counts
+// how long a client must wait. block.go holds the keys of a refusal. Then response.go writes the
+// fields, and answers a refusal. settlement.go settles the costs that the response has. reload.go
+// replaces the policy meanwhile, stats.go counts, snapshot.go saves, explain.go explains and
+// reset.go forgives. limiter.go, option.go and policy.go have the types of an application.
 package httplimit

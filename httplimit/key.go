@@ -22,9 +22,8 @@ type source struct {
 	name string // as in the policy
 	// networks make the part of ip:address that has one bucket. They are nil for other keys.
 	networks *clientaddr.Rules
-	// value returns the key's value in c's request, or "" if the request lacks the key. It
-	// reports repeated if there are several values, because programs differ in which one they
-	// take.
+	// value returns the key's value in c's request, or "" if the request lacks the key. It reports
+	// repeated if there are several values, because programs differ in which one they take.
 	value func(c *call) (v string, repeated bool)
 	// normalize returns one spelling of a value, and may be nil.
 	normalize func(value string) string

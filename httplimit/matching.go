@@ -148,9 +148,8 @@ func (c *call) pushEntry(r *rule) bool {
 			c.setFault(e, f, r.sources[i].name)
 		}
 	}
-	// The key is a view of c.keys, which is only appended to until the call ends. An array
-	// that c.keys has outgrown stays as it is. A Memory copies the keys that it keeps,
-	// and end clears the charges.
+	// The key is a view of c.keys, which is only appended to until the call ends. An array that
+	// c.keys has outgrown stays as it is. A Memory copies what it keeps, and end clears the charges.
 	if key := c.keys[start:]; len(key) > 0 {
 		e.key = unsafe.String(&key[0], len(key))
 	}

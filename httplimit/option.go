@@ -234,9 +234,8 @@ type Hooks struct {
 // Event is the argument of a hook.
 type Event struct {
 	Decision
-	// Key has the parts of the bucket's key, in the order of Rule.Keys. It is empty if the
-	// rule has one bucket for all requests. The values may be secrets. FormatKey makes text
-	// of a key.
+	// Key has the parts of the bucket's key, in the order of Rule.Keys. It is empty if the rule has
+	// one bucket for all requests. The values may be secrets. FormatKey makes text of a key.
 	Key    []KeyPart
 	Shadow bool
 	Err    error // of Hooks.Error

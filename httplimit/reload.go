@@ -12,11 +12,10 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// SetPolicy replaces the policy, from the next request on. A rule keeps its buckets and counts
-// if its set, name and keys stay the same. If its limit changes, each bucket keeps its tokens, but
-// not more than the new capacity, and its debt: see cas.Limiter.SetLimit. If p has an
-// error, or a limiter of a Store does not take its limit, the policy and all limits stay as they
-// were.
+// SetPolicy replaces the policy, from the next request on. A rule keeps its buckets and counts if
+// its set, name and keys stay the same. If its limit changes, each bucket keeps its tokens, but not
+// more than the new capacity, and its debt: see cas.Limiter.SetLimit. If p has an error, or a
+// limiter of a Store does not take its limit, the policy and all limits stay as they were.
 func (l *Limiter) SetPolicy(p *policy.Policy) error {
 	l.reload.Lock()
 	defer l.reload.Unlock()

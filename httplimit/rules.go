@@ -112,25 +112,24 @@ func (l *Limiter) compile(p *policy.Policy, olds map[string]*rule) (*compiled, e
 func (l *Limiter) arrange(p *policy.Policy) (*compiled, policy.Problems) {
 	b := &compilation{l: l, policy: p, label: p.Labels(), errs: p.Check()}
 	out := &compiled{
-		unverifiedJWT: p.UnverifiedJWT, maxWaiting: int64(cmp.Or(p.MaxWaiting, defaultMaxWaiting)),
+		unverifiedJWT: p.UnverifiedJWT, maxWaiting: int64(cmp.Or(p.MaxWaiting, 1000)),
 		except: b.newExceptions(p.Except, "except"),
 	}
 	for i := range p.Sets {
 		s := &p.Sets[i]
 		c := &set{Selector: normalized(s.Selector, l.foldPaths)}
-		var rules []*rule
-		fallbackAt := 0
+		var rules []*rule // without the fallback
 		for r, path := range p.AllOf(i) {
-			fallbackAt = len(rules)
-			rules = append(rules, b.newRules(s, r, path)...)
+			made := b.newRules(s, r, path)
+			c.rules = append(c.rules, made...)
+			if r == s.Fallback {
+				c.fallback = made
+			} else {
+				rules = append(rules, made...)
+			}
 		}
-		isShadow := func(r *rule) bool { return r.Shadow }
-		c.rules = slices.Clone(rules)
 		out.rules = append(out.rules, c.rules...)
-		if s.Fallback != nil {
-			c.fallback = rules[fallbackAt:]
-			rules = rules[:fallbackAt:fallbackAt]
-		}
+		isShadow := func(r *rule) bool { return r.Shadow }
 		if slices.ContainsFunc(rules, isShadow) {
 			c.withShadows = newLadders(s.Evaluation, rules)
 		}

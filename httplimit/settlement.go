@@ -69,16 +69,13 @@ func (c *call) isForwarded() bool {
 
 // hasTaken reports whether the tokens of an entry of a granted request are taken. If the store has
 // failed, a request that has waited before has given them back.
-func (c *call) hasTaken(e *entry) bool {
-	return e.decision.Allowed && !c.failedOpen
-}
+func (c *call) hasTaken(e *entry) bool { return e.decision.Allowed && !c.failedOpen }
 
 func (c *call) settles(e *entry) bool { return e.price.inResponse && c.hasTaken(e) }
 
 // Writer returns the ResponseWriter for the response. It has the optional methods of w: Flush,
-// Hijack, ReadFrom and what http.ResponseController calls. http.MaxBytesReader knows only the
-// ResponseWriter of net/http, and does not close the connection of another one. So wrap Middleware
-// in http.MaxBytesHandler.
+// Hijack, ReadFrom and what http.ResponseController calls. http.MaxBytesReader closes only the
+// connection of a ResponseWriter of net/http, so wrap Middleware in http.MaxBytesHandler.
 func (s *Settlement) Writer(w http.ResponseWriter) http.ResponseWriter {
 	if s == nil {
 		return w
@@ -88,9 +85,8 @@ func (s *Settlement) Writer(w http.ResponseWriter) http.ResponseWriter {
 }
 
 // Request returns the request to pass on in place of r. Its body tells the settlement of a client
-// that breaks its body off, or sends one that is malformed. A reverse proxy answers that with 502.
-// Adaptive rules do not observe it, and no rule has its cost in that status, so that a client
-// neither lowers a rate with it nor a cost.
+// that breaks its body off, or sends one that is malformed. A reverse proxy answers that with 502,
+// with which a client lowers neither the rate of an adaptive rule nor a cost.
 func (s *Settlement) Request(r *http.Request) *http.Request {
 	if s == nil || s.flights == nil && !s.byStatus || r.Body == nil || r.Body == http.NoBody {
 		return r
@@ -224,9 +220,8 @@ func (e *entry) read(cost float64, known bool) {
 	}
 }
 
-// ReadHeader reads the costs from the header of a response. The writer of Writer calls it. A proxy
-// calls it with the header of a response that it writes to a hijacked connection. Only the first
-// call has an effect.
+// ReadHeader reads the costs from the header of a response, as the writer of Writer does. A proxy
+// calls it for a response to a hijacked connection. Only the first call has an effect.
 func (s *Settlement) ReadHeader(h http.Header) { s.readHeader(0, h) }
 
 // readHeader is ReadHeader for a response whose status is known, unless that is 0.

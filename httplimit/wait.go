@@ -18,9 +18,6 @@ import (
 // client sees it, but a log may.
 const statusClientGone = 499
 
-// defaultMaxWaiting is how many requests may wait at the same time if Policy.MaxWaiting is 0.
-const defaultMaxWaiting = 1000
-
 // waits is the requests of a limiter that wait for their tokens.
 type waits struct {
 	count   atomic.Int64
@@ -163,23 +160,21 @@ func (c *call) reset(e *entry) int64 {
 	return max(1, ceilSeconds(c.level(e).NextToken))
 }
 
-// neverRetry is the longest wait of a cost that can never fit. With its jitter it is a day.
-const neverRetry = 16 * time.Hour
-
 // neverFits reports whether no wait helps. While a reload changes the limit, the decision may be
 // one of the next limit.
 func (e *entry) neverFits() bool {
 	return e.cost > float64(e.Limit.Capacity) || e.decision.RetryAfter == tb.Never
 }
 
-// wait returns (cost − tokens)/rate. It is at most neverRetry if the cost can never fit.
+// wait returns (cost − tokens)/rate, but at most 16 hours if the cost can never fit, which are a day
+// with the jitter.
 func (c *call) wait(e *entry) time.Duration {
 	if !e.neverFits() {
 		return e.decision.RetryAfter
 	}
 	over := max(0, e.cost-float64(e.Limit.Capacity))
 	full, rest := c.level(e).Full, supplyTime(e.Limit, over)
-	return min(full+min(rest, tb.Never-full), neverRetry)
+	return min(full+min(rest, tb.Never-full), 16*time.Hour)
 }
 
 // level returns how full e's bucket is after the decision. It asks the bucket once. If the

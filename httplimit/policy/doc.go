@@ -12,13 +12,8 @@
 //	   "algorithm_config": {"tokens_per_second": 1000, "burst": 2000}}]}
 //
 // [Parse] reads such a document, which is one rule, rules, or a bundle of sets, and json.Marshal
-// writes it. docs/policy.md describes each field. Beside its limit, a rule says which cost a
-// request has ([Cost]), and what happens without a key ([OnMissing]) and at the limit ([OnLimit]).
-// It may have other limits for some requests ([Tiers]), and a rate that follows the load
-// ([Adaptive]).
-//
-// Parse returns all errors at once, each with the [Path] of its field. [Policy.Check] checks a
-// policy that is made in Go, and [Policy.Warnings] says what is valid and lets clients past a
-// limit. Some errors depend on the program, such as a key that it must add, and
-// httplimit.ParsePolicyFor finds them.
+// writes it. docs/policy.md describes each field. Parse returns all errors at once, each with the
+// [Path] of its field. [Policy.Check] checks a policy that is made in Go, and [Policy.Warnings]
+// says what is valid and lets clients past a limit. Some errors depend on the program, such as a key
+// that it must add, and httplimit.ParsePolicyFor finds them.
 package policy

@@ -215,8 +215,7 @@ func (o *object) adaptive(a *Adaptive) {
 	}
 }
 
-// unreadLimit is the limit of a rule whose own limit could not be read, which is an error
-// already.
+// unreadLimit is the limit of a rule whose own could not be read, which is an error already.
 var unreadLimit = tb.Limit{Capacity: -1}
 
 // limit is the rate and the burst. A limit in which one of them has an error is unreadLimit.
