@@ -166,8 +166,8 @@ func (e *entry) neverFits() bool {
 	return e.cost > float64(e.Limit.Capacity) || e.decision.RetryAfter == tb.Never
 }
 
-// wait returns (cost − tokens)/rate, but at most 16 hours if the cost can never fit, which are a day
-// with the jitter.
+// wait returns (cost − tokens)/rate, but at most 16 hours if the cost can never fit. With the
+// jitter that is a day.
 func (c *call) wait(e *entry) time.Duration {
 	if !e.neverFits() {
 		return e.decision.RetryAfter

@@ -14,6 +14,6 @@
 // [Parse] reads such a document, which is one rule, rules, or a bundle of sets, and json.Marshal
 // writes it. docs/policy.md describes each field. Parse returns all errors at once, each with the
 // [Path] of its field. [Policy.Check] checks a policy that is made in Go, and [Policy.Warnings]
-// says what is valid and lets clients past a limit. Some errors depend on the program, such as a key
-// that it must add, and httplimit.ParsePolicyFor finds them.
+// says what is valid and lets clients past a limit. Some errors depend on the program, such as a
+// key that it must add, and httplimit.ParsePolicyFor finds them.
 package policy
