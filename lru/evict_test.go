@@ -330,7 +330,8 @@ func TestKeyIsPutBackUnderItsNewStamp(t *testing.T) {
 	m.Insert("b", Spot{}, 0, 0, 0, setStamp(20))
 	a := m.Load("a")
 	values.use = func(*item) { a.used.Store(30) }
-	if _, until, outcome := m.Insert("c", Spot{}, 5, 0, 0, setStamp(5)); outcome != Refused || until != 20 {
+	_, until, outcome := m.Insert("c", Spot{}, 5, 0, 0, setStamp(5))
+	if outcome != Refused || until != 20 {
 		t.Errorf("%v until %d, want refused until 20", outcome, until)
 	}
 	if e := m.order.first(); e.stamp != 20 {

@@ -147,3 +147,17 @@ func TestMoveWithinABlock(t *testing.T) {
 		t.Errorf("%v tokens, want 3", level.Tokens)
 	}
 }
+
+// A caller that was under way may put a cell that has ended in front of the table. The next grant
+// puts the present one there, or each call on the key would take the slow path.
+func TestSlowGrantMendsTheFront(t *testing.T) {
+	f := newFixture(t)
+	f.allow("a", 1)
+	old, at := f.table.Recent("a")
+	f.Reset("a")
+	f.table.Remember(at.Hash, old, true)
+	f.allow("a", 1)
+	if c, _ := f.table.Recent("a"); c == old || c != f.cell("a") {
+		t.Errorf("%p in front, want %p", c, f.cell("a"))
+	}
+}

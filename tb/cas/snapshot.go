@@ -75,7 +75,8 @@ func (l *Limiter[K]) Restore(states iter.Seq2[K, tb.State]) error {
 		if isNaN(key) {
 			return tb.ErrInvalidKey
 		}
-		e := entry{place[K]{Limiter: l, key: key, tier: s.Tier, enters: true}, l.clock.saved(s, t, now.Round(0))}
+		p := place[K]{Limiter: l, key: key, tier: s.Tier, enters: true}
+		e := entry{p, l.clock.saved(s, t, now.Round(0))}
 		if m := e.layoutOf(nil); m.restored(e.saved, t).missing(m.supply.at(t)) > 0 {
 			all = append(all, e)
 			notFull[key] = struct{}{}

@@ -261,7 +261,6 @@ func look[H home](
 ) (c *cell, m *layout, has balance, refused time.Duration, err error) {
 	for {
 		before := h.load()
-		has = balance{}
 		_, found := visit(h, before, t, func(l *layout, own *cell, b balance) (balance, bool) {
 			c, m, has = own, l, b
 			return b, false
@@ -272,7 +271,7 @@ func look[H home](
 		m = h.layoutOf(nil)
 		refused, err = h.refuses(m, t)
 		if refused == 0 || h.load() == before { // or else the bucket itself may have filled the table
-			return nil, m, has, refused, err
+			return nil, m, balance{}, refused, err
 		}
 	}
 }
