@@ -9,7 +9,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/textfile"
 )
 
-// Policy and the types that it is made of come from package policy, which describes them.
+// A policy and what it is made of: see package policy.
 type (
 	Policy     = policy.Policy
 	RuleSet    = policy.RuleSet
