@@ -9,20 +9,32 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/textfile"
 )
 
-// A policy and what it is made of: see package policy.
+// These are the types of package policy, where their fields are described.
 type (
-	Policy     = policy.Policy
-	RuleSet    = policy.RuleSet
-	Selector   = policy.Selector
-	Exception  = policy.Exception
+	// Policy says which limits apply to which requests: see policy.Policy.
+	Policy = policy.Policy
+	// RuleSet is a list of rules for the requests that a selector picks: see policy.RuleSet.
+	RuleSet = policy.RuleSet
+	// Selector picks requests: see policy.Selector.
+	Selector = policy.Selector
+	// Exception picks requests that are not limited: see policy.Exception.
+	Exception = policy.Exception
+	// Evaluation says which of the rules of a set apply to a request: see policy.Evaluation.
 	Evaluation = policy.Evaluation
-	Rule       = policy.Rule
-	Cost       = policy.Cost
-	Tiers      = policy.Tiers
-	Priority   = policy.Priority
-	Adaptive   = policy.Adaptive
-	OnMissing  = policy.OnMissing
-	OnLimit    = policy.OnLimit
+	// Rule is one limit, with a bucket for each value of its keys: see policy.Rule.
+	Rule = policy.Rule
+	// Cost says how many tokens a request takes: see policy.Cost.
+	Cost = policy.Cost
+	// Tiers give some requests of a rule another limit: see policy.Tiers.
+	Tiers = policy.Tiers
+	// Priority lets classes of requests take only a part of a bucket: see policy.Priority.
+	Priority = policy.Priority
+	// Adaptive makes the rate of a rule follow what the downstream answers: see policy.Adaptive.
+	Adaptive = policy.Adaptive
+	// OnMissing says what a rule does with a request that lacks a key: see policy.OnMissing.
+	OnMissing = policy.OnMissing
+	// OnLimit says what a rule does with a request at its limit: see policy.OnLimit.
+	OnLimit = policy.OnLimit
 )
 
 // The values of Evaluation, OnMissing and OnLimit: see package policy.
