@@ -103,12 +103,8 @@ func (b *Bucket) AddAt(t time.Time, tokens float64) {
 
 // Peek returns the decision that Allow would return now. It takes nothing.
 func (b *Bucket) Peek() tb.Decision {
-	t, want := b.clock.read(), request{tokens: 1}
-	c := b.load()
-	if d, ok := c.peek(b.layout(), t, &want); ok {
-		return d
-	}
-	d, _, _ := peek(b, t, want)
+	t := b.clock.read()
+	d, _, _ := peek(b, b.load(), t, request{tokens: 1})
 	return d
 }
 

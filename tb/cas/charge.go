@@ -84,11 +84,12 @@ func (p *part[H]) Enter(t time.Time) {
 	}
 }
 
-// take takes p at t. c is what the bucket's cell has been, or nil, and m its layout, which was
-// loaded later. take starts with the fast path of spend.
-func (p *part[H]) take(c *cell, m *layout, t uint64) (tb.Decision, error) {
+// take takes p at t. c is what the bucket's cell has been, or nil. take starts with the fast path of
+// spend.
+func (p *part[H]) take(c *cell, t uint64) (tb.Decision, error) {
 	p.receipt = receipt{}
 	if c != nil && p.keep == 0 {
+		m := p.home.layoutOf(c)
 		d, before, after, ok := c.take(m, t, m.unitsOf(p.tokens))
 		if d.Allowed {
 			p.receipt, p.delay = receipt{c, m, before, after}, 0
@@ -171,12 +172,8 @@ func (c *Charge[K]) Peek(t time.Time) (d tb.Decision, err error) {
 	if c.checks.Err != nil {
 		return tb.Decision{}, c.checks.Err
 	}
-	at := c.home.clock.instant(t)
 	c.checked, c.home.at = c.home.table.Recent(c.home.key)
-	if d, ok := c.checked.peek(c.home.layoutOf(c.checked), at, &c.request); ok {
-		return d, nil
-	}
-	d, c.checked, err = peek(c.home, at, c.request)
+	d, c.checked, err = peek(c.home, c.checked, c.home.clock.instant(t), c.request)
 	return d, err
 }
 
@@ -190,7 +187,7 @@ func (c *Charge[K]) Take(t time.Time) (tb.Decision, error) {
 	if target == nil {
 		target, c.home.at = c.home.table.Recent(c.home.key)
 	}
-	d, err := c.take(target, c.home.layoutOf(target), c.home.clock.instant(t))
+	d, err := c.take(target, c.home.clock.instant(t))
 	if d.Allowed {
 		c.home.table.Remember(c.home.at.Hash, c.receipt.cell, wins(c.receipt.after))
 		if c.within > 0 {
@@ -230,11 +227,7 @@ func (c *BucketCharge) Peek(t time.Time) (tb.Decision, error) {
 	if c.checks.Err != nil {
 		return tb.Decision{}, c.checks.Err
 	}
-	at := c.home.clock.instant(t)
-	if d, ok := c.home.load().peek(c.home.layout(), at, &c.request); ok {
-		return d, nil
-	}
-	d, _, err := peek(c.home, at, c.request)
+	d, _, err := peek(c.home, c.home.load(), c.home.clock.instant(t), c.request)
 	return d, err
 }
 
@@ -244,7 +237,5 @@ func (c *BucketCharge) Take(t time.Time) (tb.Decision, error) {
 		c.receipt = receipt{}
 		return tb.Decision{}, c.checks.Err
 	}
-	b := c.home
-	at, target := b.clock.instant(t), b.load()
-	return c.take(target, b.layoutOf(target), at)
+	return c.take(c.home.load(), c.home.clock.instant(t))
 }

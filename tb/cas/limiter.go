@@ -179,12 +179,9 @@ func (l *Limiter[K]) allowSlow(
 // Peek returns the decision that Allow would return now. It takes nothing, adds no key and waits
 // for no insert.
 func (l *Limiter[K]) Peek(_ context.Context, key K) (tb.Decision, error) {
-	t, want := l.clock.read(), request{tokens: 1}
+	t := l.clock.read()
 	c, _ := l.table.Recent(key)
-	if d, ok := c.peek(l.limits.layoutOf(c), t, &want); ok {
-		return d, nil
-	}
-	d, _, err := peek(l.placeOf(key), t, want)
+	d, _, err := peek(l.placeOf(key), c, t, request{tokens: 1})
 	return d, err
 }
 

@@ -39,8 +39,8 @@ func reserve[H home](h H, cost float64) (tb.Reservation, error) {
 		return tb.Reservation{}, err
 	}
 	p := part[H]{home: h, request: request{kind: reserves, tokens: cost, within: tb.Never}}
-	t, c := h.times().read(), h.load()
-	d, err := p.take(c, h.layoutOf(c), t)
+	t := h.times().read()
+	d, err := p.take(h.load(), t)
 	if !d.Allowed {
 		return tb.NewReservation(d, 0, nil), err
 	}
@@ -58,8 +58,8 @@ func wait[H home](ctx context.Context, h H, cost float64) error {
 		if p.within, err = sleep.AtMost(ctx); err != nil {
 			return err
 		}
-		t, c := h.times().read(), h.load()
-		d, err := p.take(c, h.layoutOf(c), t)
+		t := h.times().read()
+		d, err := p.take(h.load(), t)
 		switch {
 		case err != nil:
 			return err

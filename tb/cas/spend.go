@@ -276,27 +276,16 @@ func look[H home](
 	}
 }
 
-// peek returns what take would decide. ok is false if it leaves the call to the function peek: the
-// call is not plain, there is no cell, m is not its layout, or the word is sealed.
-func (c *cell) peek(m *layout, t uint64, want *request) (d tb.Decision, ok bool) {
-	if c == nil || !m.owns(c) || !want.isPlain() {
-		return tb.Decision{}, false
+// peek returns what a call would decide, and the bucket's cell if there is a bucket. c is what the
+// cell has been, or nil: it still is the cell if its word is not sealed.
+func peek[H home](h H, c *cell, t uint64, want request) (tb.Decision, *cell, error) {
+	if c != nil {
+		m, word := h.layoutOf(c), c.word.Load()
+		if m.owns(c) && !isSealed(word) {
+			_, o := want.decide(m, m.balanceOf(c.base, word), t)
+			return o.Decision, c, nil
+		}
 	}
-	word := c.word.Load()
-	if isSealed(word) {
-		return tb.Decision{}, false
-	}
-	cost := m.unitsOf(want.tokens)
-	b := m.balanceOf(c.base, word).refilled(m.supply.at(t))
-	b.deficit += cost
-	if b.deficit > m.capacity {
-		return m.refusal(b, t, cost), true
-	}
-	return m.grant(b.deficit), true
-}
-
-// peek returns what a call would decide, and the bucket's cell if there is a bucket.
-func peek[H home](h H, t uint64, want request) (tb.Decision, *cell, error) {
 	c, m, has, refused, err := look(h, t)
 	if err != nil {
 		return tb.Decision{}, nil, err
