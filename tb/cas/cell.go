@@ -69,6 +69,19 @@ func (c *cell) seal() {
 	}
 }
 
+// heldBit is set in the owner of the cell of a held bucket, which is of no layout: DESIGN.md §10.
+// The tier is below it.
+const heldBit = uint64(1) << 63
+
+// isHeld reports whether c is the cell of a bucket that was held when it was made.
+func (c *cell) isHeld() bool { return c.owner()&heldBit != 0 }
+
+// heldUntil returns the instant at which the hold of c ends, and the debt then, in millionths of a
+// token.
+func (c *cell) heldUntil(word uint64) (until uint64, micros int64) {
+	return c.base<<1 | word&1, int64(word &^ sealBit >> 1)
+}
+
 // tier returns the tier of the layout of c.
 func (c *cell) tier() int { return tierOf(c.owner()) }
 
@@ -190,6 +203,31 @@ func (m *layout) balanceOfUnits(units int64, now wide) balance {
 	return balance{time: now.plus(uint64(-units) - 1), deficit: m.capacity + 1}
 }
 
+// heldCell returns a cell for b, which is held.
+func (m *layout) heldCell(b balance) content {
+	word := b.until & 1
+	if b.deficit > m.capacity {
+		word |= m.micros(b.slot(m).after(m.supply.at(b.until))) << 1
+	}
+	return content{heldBit | m.owner&(1<<tierBits-1), b.until >> 1, word}
+}
+
+// heldTo returns b, held until an instant, with the debt that a cell has behind a hold. If the own
+// time of b is a later reading, the hold ends at its last instant, because b has had the supply
+// until then.
+func (m *layout) heldTo(b balance, until uint64) balance {
+	end := m.supply.at(until)
+	switch {
+	case b.deficit > m.capacity && end.before(b.slot(m)):
+		debt := min(b.slot(m).after(end), deepestDebt*m.scale)
+		return balance{end.plus(debt).minus(1), m.capacity + 1, until}
+	case b.deficit <= m.capacity && end.before(b.time):
+		until = min(m.supply.timeOf(b.time.plus(1))-1, m.end)
+		end = m.supply.at(until)
+	}
+	return balance{end, m.capacity, until}
+}
+
 // refilled returns the balance at now, or b if its own time is later.
 func (b balance) refilled(now wide) balance {
 	if b.time.before(now) {
@@ -201,6 +239,10 @@ func (b balance) refilled(now wide) balance {
 
 // slot returns the supply that pays for a deficit above the capacity.
 func (b balance) slot(m *layout) wide { return b.time.plus(b.deficit - m.capacity) }
+
+// debtFrom returns the instant from which the debt of a bucket counts for a call at t. The time of
+// a hold is none.
+func (b balance) debtFrom(t uint64) uint64 { return max(t, b.until) }
 
 // missing returns the units that the bucket lacks at now to be full.
 func (b balance) missing(now wide) uint64 { return b.time.plus(b.deficit).after(now) }
