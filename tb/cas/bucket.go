@@ -104,7 +104,7 @@ func (b *Bucket) AddAt(t time.Time, tokens float64) {
 // Peek returns the decision that Allow would return now. It takes nothing.
 func (b *Bucket) Peek() tb.Decision {
 	t := b.clock.read()
-	d, _, _ := peek(b, b.load(), t, request{tokens: 1})
+	d, _, _ := peek(b, b.load(), b.layout(), t, &request{tokens: 1})
 	return d
 }
 

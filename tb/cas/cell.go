@@ -15,9 +15,8 @@ const blockBits = 21
 const ownedBit = uint64(1) << 63
 
 // cell is the state of a bucket at one base, under one limit. The package documentation explains
-// the word. The owner of the layout that the base and the word are of is the tag of the cell. So a
-// cell takes 16 bytes as long as its limit has not changed, and it is not of another tier than the
-// first. Base and owner are immutable.
+// the word. The owner of its layout is the tag of the cell, which it has only if that is not 0. Base
+// and owner are immutable.
 type cell struct {
 	word atomic.Uint64
 	base uint64 // in blocks, and ownedBit
@@ -109,9 +108,8 @@ type receipt struct {
 }
 
 // step is the token bucket. It returns the delta and the deficit that a call of the given cost
-// would leave at elapsed units after the base. The units supplied since the bucket's own time
-// refill it. If elapsed is less than delta, the bucket keeps its time. The call is granted if the
-// deficit is within the capacity. The caller must not store the result of a refused call.
+// would leave at elapsed units after the base. The caller must not store the result of a refused
+// call.
 func (m *layout) step(word, elapsed, cost uint64) (delta, deficit uint64, granted bool) {
 	delta, deficit = m.unpack(word)
 	if elapsed > delta {
@@ -269,9 +267,8 @@ func (m *layout) baseOf(b balance, t uint64) uint64 {
 	return blockOf(b.time)
 }
 
-// successor returns the base of a cell for next, and its words for before and next. Only Cancel of
-// a reservation needs the word for before: there is none if next is not in debt, or if no cell can
-// hold both, which a cost of at most one capacity never causes.
+// successor returns the base of a cell for next, and its words for before and next. There is none
+// for before if next is not in debt, or if no cell can hold both.
 func (m *layout) successor(before, next balance, t uint64) (base uint64, r receipt) {
 	base = m.baseOf(next, t)
 	if next.deficit > m.capacity {

@@ -173,7 +173,8 @@ func (c *Charge[K]) Peek(t time.Time) (d tb.Decision, err error) {
 		return tb.Decision{}, c.checks.Err
 	}
 	c.checked, c.home.at = c.home.table.Recent(c.home.key)
-	d, c.checked, err = peek(c.home, c.checked, c.home.clock.instant(t), c.request)
+	m, at := c.home.layoutOf(c.checked), c.home.clock.instant(t)
+	d, c.checked, err = peek(c.home, c.checked, m, at, &c.request)
 	return d, err
 }
 
@@ -227,7 +228,8 @@ func (c *BucketCharge) Peek(t time.Time) (tb.Decision, error) {
 	if c.checks.Err != nil {
 		return tb.Decision{}, c.checks.Err
 	}
-	d, _, err := peek(c.home, c.home.load(), c.home.clock.instant(t), c.request)
+	at := c.home.clock.instant(t)
+	d, _, err := peek(c.home, c.home.load(), c.home.layout(), at, &c.request)
 	return d, err
 }
 

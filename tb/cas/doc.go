@@ -16,24 +16,15 @@
 //
 // S is one integer function and its differences telescope, so nothing is ever rounded away. The
 // base is a value of S too: about the bucket's time when its cell was made. A cell is the word and,
-// beside it, the base, and the owner if it is not 0. These never change. The bucket will be full
-// when base + delta + deficit units are supplied. A refill does not change that sum.
+// beside it, the base, and the owner if it is not 0. These never change. A bucket in debt has the
+// unit before its slot as its time, and a deficit of the capacity and one unit.
 //
-// A bucket in debt is empty at its slot, and its own time is that slot, which is still ahead. The
-// word holds a delta of one unit before the slot, and a deficit of the capacity and one unit. No
-// other bucket has such a deficit. The sums above hold for it as they stand, so calls need no
-// extra case: a refill reaches the slot, a grant must wait for it, and the next reservation moves
-// the slot on.
-//
-// A limiter's layout fixes the width of the deficit: enough bits for twice the capacity less one
-// unit. The delta has the other bits, at least 32. It spans at least four times the time to fill
-// a bucket, and 250 times or more for capacities up to 100 million. If it runs out, the next grant
-// seals the word, which then never changes, except to evicted, and replaces the cell by a successor
-// at a later base, which is already charged with the cost. So does a call after a change of the
-// limit or the tier, and each change of a held bucket but Cancel. This is a move: it allocates, and
-// takes the lock of one hash bucket of the map for a few instructions. It waits neither for an
-// insert nor for the table to grow. A call may set the seal and still be refused, if other calls
-// are granted before it.
+// The delta has at least 32 bits. It spans at least four times the time to fill a bucket, and 250
+// times or more for capacities up to 100 million. If it runs out, the next grant seals the word and
+// replaces the cell by a successor at a later base. So does a call after a change of the limit or
+// the tier, and each change of a held bucket but Cancel. This is a move: it allocates, and takes
+// the lock of one hash bucket of the map for a few instructions. It waits neither for an insert nor
+// for the table to grow. DESIGN.md has the proofs.
 //
 // # Memory and eviction
 //
@@ -46,5 +37,5 @@
 // corrections, and in any case after 1,024. If more stamps are stale, ForgiveLeast may forgive a
 // debt while another bucket is full, or a debt that is not the least, and RefuseNew may refuse a
 // new key. The same can happen after a call that lowers a stamp: a Cancel, a Reset, most of all of
-// a long hold, a Settle that gives tokens back, a faster tier or limit. DESIGN.md has the reasons.
+// a long hold, a Settle that gives tokens back, a faster tier or limit.
 package cas

@@ -36,8 +36,7 @@ func (m *layout) change(l tb.Limit, t, owed uint64) *layout {
 }
 
 // ended returns m as the layout of an era that has ended at t. It is without the eras before it:
-// with them, no era would ever be collected. If the two runs before it have the same length, its
-// run goes on with them. So few runs lead from any era to any other: DESIGN.md §10.
+// with them, no era would ever be collected. DESIGN.md §10 says which of them its run has.
 func (m *layout) ended(t uint64) *layout {
 	e := *m
 	e.eras, e.until = nil, t
@@ -130,8 +129,7 @@ func (m *layout) tokensSince(c *cell, word uint64) (micros int64, since uint64) 
 	return m.since(i, tokens, t)
 }
 
-// supplyFrom returns S(t) for a bucket that has had what the eras before have supplied. At the
-// beginning of the era that is less than S(t) by the fraction of a unit that is carried.
+// supplyFrom returns S(t) for a bucket that has had what the eras before have supplied.
 func (m *layout) supplyFrom(t uint64) wide {
 	if t <= m.begin {
 		return wide{}
@@ -140,8 +138,7 @@ func (m *layout) supplyFrom(t uint64) wide {
 }
 
 // carried returns the nanoseconds in which n supplies the fraction of a unit that m has supplied
-// at t beyond whole units, rounded down. With this head start no fraction is lost however often
-// the limit changes.
+// at t beyond whole units, rounded down.
 func (m *layout) carried(n *layout, t uint64) uint64 {
 	units := func(m *layout) (num, per *big.Int) {
 		num = big.NewInt(m.limit.Tokens)

@@ -15,17 +15,14 @@ type evictor struct {
 
 	// The lock of the lru.Map guards the fields below.
 
-	// earliest is the instant before which no new bucket starts. Otherwise a key that was evicted
-	// and comes back with an older reading would be credited the time in between twice.
-	earliest uint64
+	earliest uint64 // the instant before which no new bucket starts: DESIGN.md §4, late readings
 
 	evictedFull, evictedInDebt uint64
 	forgiven                   uint64 // millionths of a token
 }
 
-// Stamp implements lru.Values. The stamp of a cell is the instant at which its bucket will be
-// full. A grant raises the stamp, and an undo lowers it. The lower the stamp, the less an eviction
-// forgives. Once the stamp has passed, an eviction forgives nothing.
+// Stamp implements lru.Values. The stamp of a cell is the instant at which its bucket will be full:
+// DESIGN.md §4.
 func (e *evictor) Stamp(c *cell) (stamp, word uint64, final bool) {
 	word = c.word.Load()
 	m := e.limits.of(c).Load()

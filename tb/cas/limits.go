@@ -117,8 +117,7 @@ func (s *limits) checkTier(tier int) error {
 }
 
 // owe records that a bucket is to be in debt by a number of units, and reports whether the record
-// is new, which it is at most 64 times. The caller must then load its layout again before it stores
-// the debt, because the era of the old one may be forgotten by now.
+// is new, which it is at most 64 times. The caller must then load its layout again: DESIGN.md §10.
 func (s *limits) owe(m *layout, units uint64) bool {
 	micros := m.microsUpTo(units) + maxScale // in another layout it is rounded up to whole units
 	for {

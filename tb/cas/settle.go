@@ -40,10 +40,7 @@ func refund[H home](h H, t uint64, estimate, actual float64) {
 	})
 }
 
-// giveBack undoes a grant of a number of tokens. If a reservation's word is still there, the word
-// of before takes its place. A bucket that a later reservation has put into debt, and a sealed
-// cell, get nothing. Otherwise giveBack gives back the cost less the units that were supplied from
-// that grant to the bucket's latest one: DESIGN.md §3 has the proof that it is not too much.
+// giveBack undoes a grant of a number of tokens: DESIGN.md §3, and §9 for reservations.
 func (r receipt) giveBack(tokens float64) {
 	if r.cell.isHeld() { // so it was a reservation behind the hold
 		r.cell.word.CompareAndSwap(r.after, r.before)

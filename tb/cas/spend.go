@@ -64,9 +64,7 @@ type result struct {
 
 // decide returns what the call gets at t of a bucket with balance b in m, and the balance that it
 // leaves. If the bucket cannot pay at once, a call that may wait moves the bucket's own time to its
-// slot. There the bucket can pay, and is then empty. The balance holds the unit before the slot and
-// a deficit of the capacity and one unit, which marks a bucket in debt. A refusal leaves another
-// balance only if it holds the bucket.
+// slot: DESIGN.md §9. A refusal leaves another balance only if it holds the bucket.
 func (r *request) decide(m *layout, b balance, t uint64) (balance, result) {
 	if r.until > 0 {
 		if r.until <= max(t, m.begin, b.until) {
@@ -230,8 +228,7 @@ func visit[H home](
 }
 
 // succeed replaces the sealed cell c, by which its bucket has the balance before, by a cell for
-// next. The replacement is the grant: DESIGN.md §8 has the reason. done is false if another
-// goroutine has replaced or evicted c.
+// next. done is false if another goroutine has replaced or evicted c.
 func succeed[H home](
 	h H, m *layout, c *cell, word, t uint64, before, next balance,
 ) (r receipt, done bool) {
@@ -277,13 +274,19 @@ func look[H home](
 }
 
 // peek returns what a call would decide, and the bucket's cell if there is a bucket. c is what the
-// cell has been, or nil: it still is the cell if its word is not sealed.
-func peek[H home](h H, c *cell, t uint64, want request) (tb.Decision, *cell, error) {
-	if c != nil {
-		m, word := h.layoutOf(c), c.word.Load()
-		if m.owns(c) && !isSealed(word) {
-			_, o := want.decide(m, m.balanceOf(c.base, word), t)
-			return o.Decision, c, nil
+// cell has been, or nil, and m its layout. It still is the cell if its word is not sealed.
+func peek[H home](
+	h H, c *cell, m *layout, t uint64, want *request,
+) (tb.Decision, *cell, error) {
+	if c != nil && m.owns(c) && want.isPlain() {
+		if word := c.word.Load(); !isSealed(word) {
+			// decide, without what a plain call has no use for
+			cost := m.unitsOf(want.tokens)
+			b := m.balanceOf(c.base, word).refilled(m.supply.at(t))
+			if b.deficit += cost; b.deficit > m.capacity {
+				return m.refusal(b, t, cost), c, nil
+			}
+			return m.grant(b.deficit), c, nil
 		}
 	}
 	c, m, has, refused, err := look(h, t)

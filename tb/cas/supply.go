@@ -71,11 +71,7 @@ func (s *supply) timeOf(x wide) uint64 {
 }
 
 // timeFor returns the least time in which the rate supplies x units, and false if it is 2⁶⁴ ns or
-// more.
-//
-// At rates below one unit a nanosecond, no x of 2⁶⁴ or more is ever supplied, and the product of
-// x and the inverse shows that time exactly. At higher rates the product may be too large by up
-// to 2⁻⁴⁴. Then the time is its whole part or the next nanosecond, and S decides.
+// more: DESIGN.md §1, the inverse.
 func (s *supply) timeFor(x wide) (d uint64, ok bool) {
 	if s.rate.whole == 0 {
 		whole, fraction := s.inverse.times(x.lo)
@@ -133,9 +129,7 @@ func (r *ratio) timesWide(x wide) (product uint64, ok bool) {
 }
 
 // firstInstant returns the instant of the clock's first reading: the most whole periods within
-// 2⁶³ ns, at least 146 years. So readings from before the first one are instants too. At a
-// multiple of the period the floor in S takes nothing, so decisions equal the decisions of a
-// clock that starts at 0.
+// 2⁶³ ns, at least 146 years. DESIGN.md §1 has the reason.
 func firstInstant(l tb.Limit) uint64 {
 	per := uint64(l.Per)
 	return math.MaxInt64 / per * per
