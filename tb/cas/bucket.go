@@ -104,18 +104,16 @@ func (b *Bucket) AddAt(t time.Time, tokens float64) {
 // Peek returns the decision that Allow would return now. It takes nothing.
 func (b *Bucket) Peek() tb.Decision {
 	t := b.clock.read()
-	d, _, _ := peek(b, b.load(), b.layout(), t, &request{tokens: 1})
+	d, _ := peek(b, b.load(), b.layout(), t, &request{tokens: 1})
 	return d
 }
 
 // Level returns how full the bucket is now. It takes nothing.
-func (b *Bucket) Level() tb.Level { return b.level(b.clock.read()) }
+func (b *Bucket) Level() tb.Level { return b.LevelAt(b.clock.time()) }
 
 // LevelAt is Level for a caller that has already read the clock; see Limiter.AllowAt.
-func (b *Bucket) LevelAt(t time.Time) tb.Level { return b.level(b.clock.instant(t)) }
-
-func (b *Bucket) level(t uint64) tb.Level {
-	l, _ := level(b, t, 0)
+func (b *Bucket) LevelAt(t time.Time) tb.Level {
+	l, _ := level(b, b.clock.instant(t), 0)
 	return l
 }
 
@@ -134,9 +132,8 @@ func (b *Bucket) SetLimitAt(t time.Time, limit tb.Limit) error {
 }
 
 // enter makes a cell of m, so that no cell of an era before is left, and returns m without these
-// eras. A bucket that was ahead of the beginning of m, or has a part of a unit of m, stays as it
-// is: in units of m, neither its time nor its tokens can be kept. So does the cell of a hold that
-// ends later, which needs no era before m. enter runs under the lock of SetLimit.
+// eras, unless the bucket would lose by it: see SetLimit. The cell of a hold that ends later stays,
+// because it needs no era before m. enter runs under the lock of SetLimit.
 func (b *Bucket) enter(m *layout, t uint64) *layout {
 	whole := true
 	for found := false; !found; {

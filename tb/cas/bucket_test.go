@@ -34,23 +34,6 @@ func TestTimeOfABucketBeginsWithItsFirstGrant(t *testing.T) {
 	}
 }
 
-func TestBucketTakesOnlyPositiveNumbers(t *testing.T) {
-	b, err := NewBucket(tb.Limit{Capacity: 10, Tokens: 1, Per: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, n := range []int{0, -1, math.MinInt} {
-		_, allow := b.AllowN(float64(n))
-		_, at := b.AllowAt(time.Now(), float64(n))
-		if !errors.Is(allow, tb.ErrInvalidCost) || !errors.Is(at, tb.ErrInvalidCost) {
-			t.Errorf("%d tokens: errors %v and %v, want %v", n, allow, at, tb.ErrInvalidCost)
-		}
-	}
-	if l := b.Level(); l.Tokens != 10 || b.load() != nil {
-		t.Errorf("%v tokens, want 10, and no cell", l.Tokens)
-	}
-}
-
 // A limit that is impossible does not begin the time of a bucket.
 func TestImpossibleLimitDoesNotBeginTheTimeOfABucket(t *testing.T) {
 	b, err := NewBucket(tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second})

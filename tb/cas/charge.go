@@ -79,9 +79,17 @@ func (p *part[H]) HasClock() bool { return p.checks.Err == nil && p.home.times()
 // HoldOnRefusal, unless Take would be granted. tb.TakeAll calls it if Peek has refused the charge.
 // t is a reading of the clock of the bucket.
 func (p *part[H]) Enter(t time.Time) {
-	if p.checks.Err == nil && (p.hold > 0 || p.home.entersTier()) {
-		enter(p.home, p.home.times().instant(t), p.request)
+	if p.checks.Err != nil || p.hold == 0 && !p.home.entersTier() {
+		return
 	}
+	at := p.home.times().instant(t)
+	visit(p.home, p.home.load(), at, func(m *layout, c *cell, has balance) (balance, bool) {
+		next, o := p.decide(m, has, at)
+		if !o.Allowed && next.until != has.until {
+			return next, true
+		}
+		return has, tierOf(m.owner) != c.tier()
+	})
 }
 
 // take takes p at t. c is what the bucket's cell has been, or nil. take starts with the fast path of
@@ -168,14 +176,13 @@ func (l *Limiter[K]) ChargeIn(tier int, key K, cost float64) (Charge[K], error) 
 }
 
 // Peek implements tb.Charge. t is a reading of the limiter's clock.
-func (c *Charge[K]) Peek(t time.Time) (d tb.Decision, err error) {
+func (c *Charge[K]) Peek(t time.Time) (tb.Decision, error) {
 	if c.checks.Err != nil {
 		return tb.Decision{}, c.checks.Err
 	}
 	c.checked, c.home.at = c.home.table.Recent(c.home.key)
 	m, at := c.home.layoutOf(c.checked), c.home.clock.instant(t)
-	d, c.checked, err = peek(c.home, c.checked, m, at, &c.request)
-	return d, err
+	return peek(c.home, c.checked, m, at, &c.request)
 }
 
 // Take implements tb.Charge. t is a reading of the limiter's clock.
@@ -229,8 +236,7 @@ func (c *BucketCharge) Peek(t time.Time) (tb.Decision, error) {
 		return tb.Decision{}, c.checks.Err
 	}
 	at := c.home.clock.instant(t)
-	d, _, err := peek(c.home, c.home.load(), c.home.layout(), at, &c.request)
-	return d, err
+	return peek(c.home, c.home.load(), c.home.layout(), at, &c.request)
 }
 
 // Take implements tb.Charge. t is a reading of the bucket's clock.

@@ -1,7 +1,6 @@
 package cas_test
 
 import (
-	"errors"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -152,27 +151,6 @@ func TestBucketChargesAsTheLimiterDoes(t *testing.T) {
 	}
 	if waits < 500 {
 		t.Errorf("%d charges wait, want at least 500", waits)
-	}
-}
-
-func TestBucketSettlesOnlyCosts(t *testing.T) {
-	b, err := cas.NewBucket(tb.Limit{Capacity: 10, Tokens: 1, Per: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, _ := b.Charge(4)
-	c.Take(time.Now())
-	if err := c.Settle(-1); !errors.Is(err, tb.ErrInvalidCost) {
-		t.Errorf("Settle(-1) = %v, want ErrInvalidCost", err)
-	}
-	for range 2 { // the second call does nothing
-		if err := c.Settle(1); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c.Cancel() // nothing, too
-	if d := b.Peek(); d.Remaining != 8 {
-		t.Errorf("Peek = %+v after a cost of 1, want 8 remaining", d)
 	}
 }
 

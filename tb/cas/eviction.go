@@ -29,10 +29,8 @@ func (e *evictor) Stamp(c *cell) (stamp, word uint64, final bool) {
 	return m.fullAt(m.balanceSince(c, word)), word, isSealed(word)
 }
 
-// Retire implements lru.Values. A full bucket counts as evicted at the instant at which it became
-// full, because it equals a new one from then on. A bucket in debt is evicted now, and its debt
-// is forgiven. If a reading from the future has set its time ahead of now, the supply until that
-// time is forgiven too, up to the capacity, because no other key waits for that time.
+// Retire implements lru.Values. DESIGN.md §4 says, of late readings, from when on a bucket counts as
+// evicted, and what is forgiven.
 func (e *evictor) Retire(c *cell, stamp, word, now uint64) bool {
 	if !c.word.CompareAndSwap(word, evicted) {
 		return false

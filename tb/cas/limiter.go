@@ -181,8 +181,7 @@ func (l *Limiter[K]) allowSlow(
 func (l *Limiter[K]) Peek(_ context.Context, key K) (tb.Decision, error) {
 	t := l.clock.read()
 	c, _ := l.table.Recent(key)
-	d, _, err := peek(l.placeOf(key), c, l.limits.layoutOf(c), t, &request{tokens: 1})
-	return d, err
+	return peek(l.placeOf(key), c, l.limits.layoutOf(c), t, &request{tokens: 1})
 }
 
 // Level returns how full key's bucket is now. It takes nothing, adds no key and waits for no

@@ -170,18 +170,6 @@ func spend[H home](h H, c *cell, t uint64, want request) (o result, r receipt, e
 	}
 }
 
-// enter does what a refusal of a call at t does: the bucket enters the tier of h, and is held if
-// the call is refused and holds. It takes nothing.
-func enter[H home](h H, t uint64, want request) {
-	visit(h, h.load(), t, func(m *layout, c *cell, has balance) (balance, bool) {
-		next, o := want.decide(m, has, t)
-		if !o.Allowed && next.until != has.until {
-			return next, true
-		}
-		return has, tierOf(m.owner) != c.tier()
-	})
-}
-
 // visit lets choose choose the next balance of a bucket from the balance that it has in its layout
 // m. c is the bucket's cell, or nil. choose returns false to leave the bucket as it is. Each turn
 // of the loop installs the next balance, or seals the word, or finds that another goroutine has
@@ -273,31 +261,29 @@ func look[H home](
 	}
 }
 
-// peek returns what a call would decide, and the bucket's cell if there is a bucket. c is what the
-// cell has been, or nil, and m its layout. It still is the cell if its word is not sealed.
-func peek[H home](
-	h H, c *cell, m *layout, t uint64, want *request,
-) (tb.Decision, *cell, error) {
+// peek returns what a call would decide. c is what the bucket's cell has been, or nil, and m its
+// layout. It still is the cell if its word is not sealed.
+func peek[H home](h H, c *cell, m *layout, t uint64, want *request) (tb.Decision, error) {
 	if c != nil && m.owns(c) && want.isPlain() {
 		if word := c.word.Load(); !isSealed(word) {
 			// decide, without what a plain call has no use for
 			cost := m.unitsOf(want.tokens)
 			b := m.balanceOf(c.base, word).refilled(m.supply.at(t))
 			if b.deficit += cost; b.deficit > m.capacity {
-				return m.refusal(b, t, cost), c, nil
+				return m.refusal(b, t, cost), nil
 			}
-			return m.grant(b.deficit), c, nil
+			return m.grant(b.deficit), nil
 		}
 	}
 	c, m, has, refused, err := look(h, t)
 	if err != nil {
-		return tb.Decision{}, nil, err
+		return tb.Decision{}, err
 	}
 	_, o := want.decide(m, has, t)
 	if c == nil && refused > 0 && o.Allowed {
-		return tb.Decision{RetryAfter: refused}, nil, nil
+		return tb.Decision{RetryAfter: refused}, nil
 	}
-	return o.Decision, c, nil
+	return o.Decision, nil
 }
 
 // level returns how full the bucket is at t, less the tokens that a charge keeps.

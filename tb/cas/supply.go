@@ -91,9 +91,6 @@ func (s *supply) timeFor(x wide) (d uint64, ok bool) {
 }
 
 // ratio is a positive fraction: whole + (hi·2⁶⁴ + lo)/2¹²⁸. Its fractional part is rounded up.
-//
-// For x < 2⁶⁴ and a denominator of at most 2⁶³, the whole part of x times ratio is exact, and
-// the product is an integer if and only if the first 64 bits of its fractional part are 0.
 type ratio struct {
 	whole  uint64
 	hi, lo uint64

@@ -2,6 +2,7 @@ package cas
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"testing"
 	"time"
@@ -94,6 +95,9 @@ func TestReadingsOfTheCaller(t *testing.T) {
 		if got := b.LevelAt(at(s)); err != nil || got != l || got.Tokens != want {
 			t.Errorf("after %d s: %+v and %+v, %v, want %v tokens", s, got, l, err, want)
 		}
+	}
+	if _, err := b.AllowAt(start, -1); !errors.Is(err, tb.ErrInvalidCost) {
+		t.Errorf("AllowAt of -1 returned %v, want %v", err, tb.ErrInvalidCost)
 	}
 	if _, err := b.AllowAt(start, 8); err != nil {
 		t.Fatal(err)
