@@ -14,7 +14,6 @@ type evictor struct {
 	refused atomic.Uint64 // calls on new keys
 
 	// The lock of the lru.Map guards the fields below.
-
 	earliest uint64 // the instant before which no new bucket starts: DESIGN.md §4, late readings
 
 	evictedFull, evictedInDebt uint64

@@ -65,8 +65,7 @@ func (s *limits) ofTier(c *cell) *layout {
 }
 
 // view returns the balance that the bucket of a cell has in m. The cell's own layout must not be
-// later than m. A bucket of another tier has what its own tier has supplied by t: it keeps its
-// tokens, but not more than its new capacity, and its debt.
+// later than m. A bucket of another tier has what its own tier has supplied by t.
 func (s *limits) view(m *layout, c *cell, word, t uint64) balance {
 	if c.isHeld() {
 		until, micros := c.heldUntil(word)

@@ -171,9 +171,8 @@ func spend[H home](h H, c *cell, t uint64, want request) (o result, r receipt, e
 }
 
 // visit lets choose choose the next balance of a bucket from the balance that it has in its layout
-// m. c is the bucket's cell, or nil. choose returns false to leave the bucket as it is. Each turn
-// of the loop installs the next balance, or seals the word, or finds that another goroutine has
-// changed the bucket. found is false if there is no bucket. r is the receipt of the change.
+// m. c is the bucket's cell, or nil. choose returns false to leave the bucket as it is. found is
+// false if there is no bucket. r is the receipt of the change.
 func visit[H home](
 	h H, c *cell, t uint64, choose func(m *layout, c *cell, has balance) (next balance, ok bool),
 ) (r receipt, found bool) {
