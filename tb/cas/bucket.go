@@ -81,7 +81,7 @@ func (b *Bucket) take(t uint64, cost float64) tb.Decision {
 
 // spend is take for a cell in any state.
 func (b *Bucket) spend(t uint64, tokens float64) tb.Decision {
-	o, _, _ := spend(b, b.load(), t, request{tokens: tokens})
+	o, _, _ := spend(b, t, request{tokens: tokens})
 	return o.Decision
 }
 
@@ -97,7 +97,7 @@ func (b *Bucket) AddAt(t time.Time, tokens float64) {
 		if b.load() == nil {
 			b.fill(b.layoutOf(nil), at)
 		}
-		_, _, _ = spend(b, b.load(), at, request{kind: adds, tokens: -tokens, within: tb.Never})
+		_, _, _ = spend(b, at, request{kind: adds, tokens: -tokens, within: tb.Never})
 	}
 }
 

@@ -108,8 +108,7 @@ func (p *part[H]) take(c *cell, t uint64) (tb.Decision, error) {
 			return d, nil
 		}
 	}
-	// c may be no longer the bucket's cell
-	o, r, err := spend(p.home, p.home.load(), t, p.request)
+	o, r, err := spend(p.home, t, p.request)
 	p.receipt, p.delay = r, o.delay
 	return o.Decision, err
 }

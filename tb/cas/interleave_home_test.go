@@ -81,7 +81,7 @@ func (h *stoppedHome) has(t *testing.T, tokens float64) {
 func TestSlowGrantKeepsAnotherGrant(t *testing.T) {
 	h := newStopped(t)
 	h.step, h.meanwhile = views, func() { h.takes(t, 3) }
-	o, _, err := spend(h, h.Bucket.load(), h.times().read(), request{tokens: 1})
+	o, _, err := spend(h, h.times().read(), request{tokens: 1})
 	if err != nil || !o.Allowed {
 		t.Fatalf("%+v, %v, want granted", o.Decision, err)
 	}

@@ -108,7 +108,7 @@ func (l *Limiter[K]) Allow(_ context.Context, key K) (tb.Decision, error) {
 		}
 		return d, nil
 	}
-	return l.allowSlow(c, at.Hash, t, key, 1)
+	return l.allowSlow(at.Hash, t, key, 1)
 }
 
 // AllowN takes a number of tokens, or none. It returns tb.ErrInvalidCost if cost is zero, negative,
@@ -141,7 +141,7 @@ func (l *Limiter[K]) allow(t uint64, key K, cost float64) (tb.Decision, error) {
 		}
 		return d, nil
 	}
-	return l.allowSlow(c, at.Hash, t, key, cost)
+	return l.allowSlow(at.Hash, t, key, cost)
 }
 
 // wins reports whether the grant that has left a word brings its key in front of the table, also in
@@ -153,7 +153,7 @@ func (l *Limiter[K]) allowNew(at lru.Spot, t uint64, key K, cost float64) (tb.De
 	p, want := place[K]{Limiter: l, key: key, at: at}, request{tokens: cost}
 	o, r, done, err := p.insert(l.limits.present(0), t, want)
 	if !done {
-		return l.allowSlow(p.load(), at.Hash, t, key, cost)
+		return l.allowSlow(at.Hash, t, key, cost)
 	}
 	if o.Allowed {
 		l.table.Remember(at.Hash, r.cell, wins(r.after))
@@ -161,15 +161,9 @@ func (l *Limiter[K]) allowNew(at lru.Spot, t uint64, key K, cost float64) (tb.De
 	return o.Decision, err
 }
 
-// allowSlow is allow for a key in any state. c is a cell that it has had, or nil.
-func (l *Limiter[K]) allowSlow(
-	c *cell, hash, t uint64, key K, cost float64,
-) (tb.Decision, error) {
-	p := l.placeOf(key)
-	if c != nil && isSealed(c.word.Load()) { // it may have ended
-		c = p.load()
-	}
-	o, r, err := spend(p, c, t, request{tokens: cost})
+// allowSlow is allow for a key in any state.
+func (l *Limiter[K]) allowSlow(hash, t uint64, key K, cost float64) (tb.Decision, error) {
+	o, r, err := spend(l.placeOf(key), t, request{tokens: cost})
 	if o.Allowed { // the front may have a cell that has ended
 		l.table.Remember(hash, r.cell, wins(r.after))
 	}

@@ -50,7 +50,7 @@ func hold[H home](h H, until time.Time) error {
 	if left == 0 {
 		return nil
 	}
-	_, _, err := spend(h, h.load(), t, request{until: t + left})
+	_, _, err := spend(h, t, request{until: t + left})
 	return err
 }
 

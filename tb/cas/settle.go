@@ -10,8 +10,7 @@ import (
 func settle[H home](h H, estimate, actual float64) {
 	t := h.times().read()
 	s := h.shared()
-	c := h.load()
-	m := h.layoutOf(c)
+	m := h.layoutOf(h.load())
 	s.settled.Add(unit.Settled(actual, m.scale), m.scale)
 	more, less := m.beyond(actual, estimate)
 	if less > 0 {
@@ -22,7 +21,7 @@ func settle[H home](h H, estimate, actual float64) {
 		return
 	}
 	want := request{kind: settles, tokens: actual, estimate: estimate, within: tb.Never}
-	o, r, err := spend(h, c, t, want)
+	o, r, err := spend(h, t, want)
 	if err == nil && o.Allowed {
 		m = r.layout
 		more, _ = m.beyond(actual, estimate)

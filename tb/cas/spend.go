@@ -142,11 +142,10 @@ type home interface {
 	entersTier() bool
 }
 
-// spend decides a call at t on a bucket in any state. c is the bucket's cell, or nil. r is the
-// receipt if the call is granted.
-func spend[H home](h H, c *cell, t uint64, want request) (o result, r receipt, err error) {
-	for ; ; c = h.load() {
-		r, found := visit(h, c, t, func(m *layout, c *cell, has balance) (next balance, ok bool) {
+// spend decides a call at t on a bucket in any state. r is the receipt if the call is granted.
+func spend[H home](h H, t uint64, want request) (o result, r receipt, err error) {
+	for {
+		r, found := visit(h, h.load(), t, func(m *layout, c *cell, has balance) (next balance, ok bool) {
 			if next, o = want.decide(m, has, t); o.Allowed || next.until != has.until {
 				return next, true
 			}
