@@ -1,38 +1,35 @@
 package lru
 
-// move is a move of the keys of one small map to one or two others.
+// move is a move of the keys of one small map to one or two spans. Look-ups and replacements read
+// its fields, and the small maps and the slots of its spans.
 type move[V any] struct {
-	from   *smallMap[V]
-	to     [2]*smallMap[V] // for the slots below middle, and for the others
-	middle int
+	from *smallMap[V]
+	to   []*span[V]
 }
 
-// half returns the index in to of the map for a slot.
-func (m *move[V]) half(slot int) int {
-	if slot < m.middle {
-		return 0
+// spanOf returns the span that the keys of a slot are moved to.
+func (m *move[V]) spanOf(slot int) *span[V] {
+	if slot < m.to[0].to {
+		return m.to[0]
 	}
-	return 1
+	return m.to[1]
 }
 
 // grow replaces a small map by one of twice the size. If it has mostBuckets and several slots,
 // grow replaces it by two instead, with half of its slots each.
-func (t *table[K, V]) grow(s *span) {
+func (t *table[K, V]) grow(s *span[V]) {
 	if s.buckets < mostBuckets || s.to-s.from == 1 {
 		t.rebuild(s, 2*s.buckets)
 		return
 	}
 	middle := (s.from + s.to) / 2
-	low := &span{from: s.from, to: middle, buckets: s.buckets}
-	high := &span{from: middle, to: s.to, buckets: s.buckets}
 	t.maps++
-	t.finish(t.begin(s, low, high), low, high)
+	t.move(s, newSpan[V](s.from, middle, s.buckets), newSpan[V](middle, s.to, s.buckets))
 }
 
 // rebuild replaces a small map by one with the given number of root buckets.
-func (t *table[K, V]) rebuild(s *span, buckets int) {
-	next := &span{from: s.from, to: s.to, buckets: buckets}
-	t.finish(t.begin(s, next), next)
+func (t *table[K, V]) rebuild(s *span[V], buckets int) {
+	t.move(s, newSpan[V](s.from, s.to, buckets))
 }
 
 // rebuildNext replaces the small map whose turn it is.
@@ -42,35 +39,26 @@ func (t *table[K, V]) rebuildNext() {
 	t.rebuild(s, min(bucketsFor(s.keys), s.buckets))
 }
 
-// begin announces a move of the keys of s to one or two spans, which have none yet.
-func (t *table[K, V]) begin(s *span, spans ...*span) *move[V] {
-	m := &move[V]{from: t.slots[s.from].Load(), middle: spans[0].to}
-	for i, s := range spans {
-		m.to[i] = newSmallMap[V](s.buckets)
-	}
+// move moves the keys of s to one or two new spans, and puts those into the directory. DESIGN.md
+// §4, "Small maps", says why look-ups and replacements need not wait.
+func (t *table[K, V]) move(s *span[V], to ...*span[V]) {
+	m := &move[V]{s.small, to}
 	t.moving.Store(m)
-	return m
-}
-
-// finish moves the keys, and puts the new maps into the directory. It removes a key from the old
-// map once the new map has it, with the same value. Until then the key is looked up and replaced in
-// the old map, and from then on in the new one.
-func (t *table[K, V]) finish(m *move[V], spans ...*span) {
 	m.from.Range(func(hash uint64, v *V) bool {
-		half := m.half(t.slot(hash))
+		next := m.spanOf(t.slot(hash))
 		for moved := false; !moved; {
-			m.to[half].Store(hash, v)
+			next.small.Store(hash, v)
 			m.from.Compute(hash, func(now *V, _ bool) (*V, bool) {
 				moved = now == v // if not, it was replaced meanwhile
 				v = now
 				return now, moved
 			})
 		}
-		spans[half].keys++
+		next.keys++
 		return true
 	})
-	for i, s := range spans {
-		t.assign(m.to[i], s)
+	for _, next := range to {
+		t.assign(next)
 	}
 	t.moving.Store(nil)
 }

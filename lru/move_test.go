@@ -17,19 +17,21 @@ func TestHitsDoNotWaitForAMove(t *testing.T) {
 		}
 		tbl := &c.table
 		old := tbl.spans[0]
-		spans := []*span{{from: 0, to: old.to, buckets: mostBuckets}}
+		spans := []*span[item]{newSpan[item](0, old.to, mostBuckets)}
 		if divide {
-			spans[0].to = old.to / 2
-			spans = append(spans, &span{from: old.to / 2, to: old.to, buckets: mostBuckets})
+			spans = []*span[item]{
+				newSpan[item](0, old.to/2, mostBuckets), newSpan[item](old.to/2, old.to, mostBuckets),
+			}
 			tbl.maps++
 		}
-		m, moved := tbl.begin(old, spans...), 0
+		m, moved := &move[item]{old.small, spans}, 0
+		tbl.moving.Store(m)
 		m.from.Range(func(hash uint64, v *item) bool {
-			half := m.half(tbl.slot(hash))
-			m.to[half].Store(hash, v)
+			next := m.spanOf(tbl.slot(hash))
+			next.small.Store(hash, v)
 			if moved%3 > 0 { // one in three is in both maps
 				m.from.Delete(hash)
-				spans[half].keys++
+				next.keys++
 			}
 			moved++
 			return moved < keys/2
@@ -52,7 +54,7 @@ func TestHitsDoNotWaitForAMove(t *testing.T) {
 		for k := range values {
 			values[k] = c.Load(k)
 		}
-		tbl.finish(m, spans...) // the insert goes on
+		tbl.move(old, spans...) // the insert goes on
 		if err := c.verify(); err != nil {
 			t.Fatal(err)
 		}

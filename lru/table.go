@@ -49,15 +49,16 @@ type table[K comparable, V any] struct {
 	// collided holds the hashes that belong to two keys: see probe.
 	collided atomic.Pointer[map[uint64]bool]
 
-	spans       []*span // by slot
+	spans       []*span[V] // by slot
 	keys        int
 	maps        int
 	inserts     int // since the last rebuild
 	nextRebuild int // slot of the small map that is rebuilt next
 }
 
-// span is the slots of one small map, and its size.
-type span struct {
+// span is a small map with its slots and its size.
+type span[V any] struct {
+	small    *smallMap[V]
 	from, to int // slots
 	buckets  int // root buckets
 	keys     int
@@ -79,12 +80,13 @@ func bucketsFor(keys int) int {
 
 // crowded reports whether a small map must be replaced by a larger one or by two, and sparse
 // whether by a smaller one.
-func (s *span) crowded() bool { return s.keys >= keysFor(s.buckets) }
-func (s *span) sparse() bool  { return s.buckets > leastBuckets && s.keys < s.buckets/4 }
+func (s *span[V]) crowded() bool { return s.keys >= keysFor(s.buckets) }
+func (s *span[V]) sparse() bool  { return s.buckets > leastBuckets && s.keys < s.buckets/4 }
 
-func newSmallMap[V any](buckets int) *smallMap[V] {
-	return xsync.NewMapOfWithHasher[uint64, *V](func(hash, _ uint64) uint64 { return hash },
+func newSpan[V any](from, to, buckets int) *span[V] {
+	small := xsync.NewMapOfWithHasher[uint64, *V](func(hash, _ uint64) uint64 { return hash },
 		xsync.WithPresize(buckets*15/4), xsync.WithGrowOnly())
+	return &span[V]{small: small, from: from, to: to, buckets: buckets}
 }
 
 func (t *table[K, V]) init(keys int) {
@@ -92,15 +94,15 @@ func (t *table[K, V]) init(keys int) {
 	t.hasher = newHasher[K]()
 	slots := min(max(keys/keysPerSlot, 1), maxSlots)
 	t.slots = make([]atomic.Pointer[smallMap[V]], slots)
-	t.spans = make([]*span, slots)
+	t.spans = make([]*span[V], slots)
 	t.maps = 1
-	t.assign(newSmallMap[V](leastBuckets), &span{from: 0, to: slots, buckets: leastBuckets})
+	t.assign(newSpan[V](0, slots, leastBuckets))
 }
 
-// assign makes m the small map of a span.
-func (t *table[K, V]) assign(m *smallMap[V], s *span) {
+// assign puts the small map of s into the directory.
+func (t *table[K, V]) assign(s *span[V]) {
 	for i := s.from; i < s.to; i++ {
-		t.slots[i].Store(m)
+		t.slots[i].Store(s.small)
 		t.spans[i] = s
 	}
 }
@@ -190,9 +192,9 @@ func (t *table[K, V]) find(hash uint64) (*smallMap[V], *V) {
 			return m, v
 		}
 		if move := t.moving.Load(); move != nil && move.from == m {
-			to := move.to[move.half(slot)]
-			if v, ok := to.Load(hash); ok {
-				return to, v
+			to := move.spanOf(slot)
+			if v, ok := to.small.Load(hash); ok {
+				return to.small, v
 			}
 		}
 		now := t.slots[slot].Load()
@@ -213,7 +215,7 @@ func (t *table[K, V]) store(hash, stored uint64, v *V) {
 	for t.spans[slot].crowded() {
 		t.grow(t.spans[slot])
 	}
-	t.slots[slot].Load().Store(stored, v)
+	t.spans[slot].small.Store(stored, v)
 	t.spans[slot].keys++
 	t.keys++
 	if t.inserts++; t.inserts*t.maps >= rebuildTurns*max(t.keys, 2*leastBuckets*t.maps) {

@@ -322,7 +322,7 @@ func TestTextsWithTheSameHash(t *testing.T) {
 
 func TestSmallMapsHaveTheRequestedBuckets(t *testing.T) {
 	for buckets := leastBuckets; buckets <= 4*mostBuckets; buckets *= 2 {
-		m := newSmallMap[item](buckets)
+		m := newSpan[item](0, 1, buckets).small
 		if got := m.Stats().RootBuckets; got != buckets {
 			t.Errorf("%d buckets, want %d", got, buckets)
 		}

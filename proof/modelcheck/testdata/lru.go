@@ -57,7 +57,7 @@ func (m *Map[K, V]) digest() uint64 {
 		sum += modelcheck.Hash(ranked{e.stamp, e.sequence, modelcheck.Identity(e.value, "value")})
 	}
 	for i, s := range m.table.spans {
-		sum += modelcheck.Hash([2]any{i, *s})
+		sum += modelcheck.Hash([...]int{i, s.from, s.to, s.buckets, s.keys})
 	}
 	t := &m.table
 	sum += modelcheck.Hash([...]int{t.keys, t.maps, t.inserts, t.nextRebuild})
@@ -92,10 +92,8 @@ func (t *table[K, V]) stored(yield func(stored[V]) bool) {
 		maps = append(maps, t.slots[i].Load())
 	}
 	if move := t.moving.Load(); move != nil {
-		for _, m := range move.to {
-			if m != nil {
-				maps = append(maps, m)
-			}
+		for _, s := range move.to {
+			maps = append(maps, s.small)
 		}
 	}
 	goesOn := true
