@@ -87,14 +87,26 @@ func (m *Map[K, V]) refresh(e entry[V]) candidate[V] {
 // retire ends c's value and removes its key, if the key still has that value in that state.
 // Both happen in one critical section of a small map. So Replace finds no retired value, and a
 // caller that holds one sees by its state that it must start over.
-func (m *Map[K, V]) retire(c candidate[V], now uint64) bool {
-	key := m.table.keyOf(c.value)
-	hash := m.table.hasher.hash(key)
-	retired := m.table.remove(hash, key, func(v *V) bool {
-		return v == c.value && m.values.Retire(v, c.stamp, c.state, now)
-	})
-	if retired {
-		m.front.follow(hash, c.value, nil)
+func (m *Map[K, V]) retire(c candidate[V], now uint64) (retired bool) {
+	t := &m.table
+	key := t.keyOf(c.value)
+	hash := t.hasher.hash(key)
+	stored := hash
+	if t.collided.Load() != nil {
+		_, stored = t.probe(hash, key)
 	}
-	return retired
+	s := t.spans[t.slot(stored)]
+	s.small.Compute(stored, func(v *V, _ bool) (*V, bool) {
+		retired = v == c.value && m.values.Retire(v, c.stamp, c.state, now)
+		return v, retired
+	})
+	if !retired {
+		return false
+	}
+	m.front.follow(hash, c.value, nil)
+	t.keys--
+	if s.keys--; s.sparse() {
+		t.rebuild(s, bucketsFor(s.keys))
+	}
+	return true
 }

@@ -224,30 +224,6 @@ func (t *table[K, V]) store(hash, stored uint64, v *V) {
 	}
 }
 
-// remove removes key, which is in the table and has the given hash, if retire agrees, and reports
-// whether it did. It calls retire with the value of key, in the critical section of the small map
-// that removes it. retire must not panic.
-func (t *table[K, V]) remove(hash uint64, key K, retire func(*V) bool) (removed bool) {
-	stored := hash
-	if t.collided.Load() != nil {
-		_, stored = t.probe(hash, key)
-	}
-	slot := t.slot(stored)
-	t.slots[slot].Load().Compute(stored, func(v *V, ok bool) (*V, bool) {
-		removed = ok && retire(v)
-		return v, !ok || removed
-	})
-	if !removed {
-		return false
-	}
-	t.keys--
-	s := t.spans[slot]
-	if s.keys--; s.sparse() {
-		t.rebuild(s, bucketsFor(s.keys))
-	}
-	return true
-}
-
 // replace replaces old by next if old is still the value of key, which has the given hash, and
 // reports whether it did.
 func (t *table[K, V]) replace(hash uint64, key K, old, next *V) (replaced bool) {

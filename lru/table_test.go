@@ -3,6 +3,7 @@ package lru
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -180,18 +181,14 @@ func TestSlotWithManyKeysGetsMoreBuckets(t *testing.T) {
 
 // The least small map is not replaced by another of its size when keys go.
 func TestLeastSmallMapStays(t *testing.T) {
-	var small table[int, item]
-	small.init(100)
+	c := newCache[int](100, false)
 	for key := range 10 {
-		hash := small.hasher.hash(key)
-		small.store(hash, hash, small.newValue(key, 0))
+		c.use(key)
 	}
-	m := small.slots[0].Load()
-	for key := range 10 {
-		small.remove(small.hasher.hash(key), key, func(*item) bool { return true })
-	}
-	if small.slots[0].Load() != m || small.keys != 0 {
-		t.Errorf("%d keys, and another map %t, want none", small.keys, small.slots[0].Load() != m)
+	m := c.table.slots[0].Load()
+	c.Insert(10, Spot{}, math.MaxUint64, math.MaxUint64, 0, setStamp(0)) // drops the others
+	if left := c.table.slots[0].Load(); left != m || m.Size() != 1 {
+		t.Errorf("%d keys, and another map %t, want 1", left.Size(), left != m)
 	}
 }
 
