@@ -67,30 +67,26 @@ func (h *heap[V]) push(e entry[V]) {
 	*h.at(i) = e
 }
 
+// pop puts the last entry in the place of the first one or of a descendant of it.
 func (h *heap[V]) pop() entry[V] {
 	least := *h.at(0)
-	if last := h.popLast(); h.n > 0 {
-		*h.at(h.siftDown(last)) = last
+	e := h.popLast()
+	if h.n == 0 {
+		return least
 	}
-	return least
-}
-
-// siftDown makes room for e, which takes the place of the first entry, and returns the index.
-func (h *heap[V]) siftDown(e entry[V]) int {
-	for i := 0; ; {
-		child := 2*i + 1
-		if child >= h.n {
-			return i
-		}
+	i := 0
+	for child := 1; child < h.n; child = 2*i + 1 {
 		if child+1 < h.n && h.at(child+1).before(h.at(child)) {
 			child++
 		}
 		if !h.at(child).before(&e) {
-			return i
+			break
 		}
 		*h.at(i) = *h.at(child)
 		i = child
 	}
+	*h.at(i) = e
+	return least
 }
 
 // chunkEntries is the number of entries that are allocated together. With the allocator's
