@@ -58,9 +58,8 @@ func (m *Map[K, V]) evict(highest, now uint64, b *budget) (least uint64, ok bool
 // popLeast takes the entry with the least stamp out of the order, which must not be empty.
 //
 // Stamps are read one after another and, as a rule, only grow. So the entry has the least stamp of
-// all when the last one is read, unless its own stamp has grown since it was read. evict checks
-// that, by Retire or refresh. Once the budget is spent, popLeast returns the entry with the least
-// stamp that it has read. The true stamp of another entry may then be lower.
+// all when the last one is read, unless its own has grown since, which evict checks by Retire or
+// refresh. Once the budget is spent, the true stamp of another entry may be lower.
 func (m *Map[K, V]) popLeast(now uint64, b *budget) candidate[V] {
 	best := m.refresh(m.order.pop())
 	for m.order.len() > 0 && m.order.first().before(&best.entry) && b.spend(best.stamp <= now) {
@@ -84,9 +83,8 @@ func (m *Map[K, V]) refresh(e entry[V]) candidate[V] {
 	return candidate[V]{entry[V]{stamp, e.sequence, e.value}, state}
 }
 
-// retire ends c's value and removes its key, if the key still has that value in that state.
-// Both happen in one critical section of a small map. So Replace finds no retired value, and a
-// caller that holds one sees by its state that it must start over.
+// retire ends c's value and removes its key, if the key still has that value in that state. Both
+// happen in one critical section of a small map: see "Eviction" in DESIGN.md §4.
 func (m *Map[K, V]) retire(c candidate[V], now uint64) (retired bool) {
 	t := &m.table
 	key := t.keyOf(c.value)

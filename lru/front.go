@@ -75,11 +75,7 @@ func (m *Map[K, V]) Recent(key K) (v *V, at Spot) {
 	if ok && short.isAt(textAt(v)) {
 		return v, Spot{Hash: hash}
 	}
-	v, free := m.table.rest(small, ok, hash, key)
-	if !free {
-		inserts = 0
-	}
-	return v, Spot{hash, inserts}
+	return m.rest(small, ok, key, Spot{hash, inserts})
 }
 
 // recent is Recent for keys of all types.
@@ -88,12 +84,23 @@ func (m *Map[K, V]) recent(key K) (v *V, at Spot) {
 	if v = m.front.at(hash); v != nil && m.table.hasKey(v, key) {
 		return v, Spot{Hash: hash}
 	}
-	inserts := m.inserts.Load()
-	v, free := m.table.load(hash, key)
-	if !free {
-		inserts = 0
+	inserts, small := m.inserts.Load(), m.table.small(hash)
+	v, ok := small.Load(hash)
+	if ok && m.table.hasKey(v, key) {
+		return v, Spot{Hash: hash}
 	}
-	return v, Spot{hash, inserts}
+	return m.rest(small, ok, key, Spot{hash, inserts})
+}
+
+// rest is the rest of Recent. The small map has no value under the hash, or, if other is true, the
+// value of another key.
+func (m *Map[K, V]) rest(small *smallMap[V], other bool, key K, at Spot) (*V, Spot) {
+	t := &m.table
+	if !other && t.moving.Load() == nil && t.small(at.Hash) == small && t.collided.Load() == nil {
+		return nil, at // without another search
+	}
+	v, _ := t.probe(at.Hash, key)
+	return v, Spot{Hash: at.Hash}
 }
 
 // Remember puts a value of a key with the given hash into the front. Load, Insert or Replace has

@@ -10,10 +10,8 @@ import (
 )
 
 // hasher is the hash function of a table. It has two random words and a random seed, which are
-// secret, so a client cannot find keys with the same hash.
-//
-// The hash of a short key is a good part of a look-up. The standard library takes 3.6 ns for a
-// string of 14 bytes and 10.7 ns for a netip.Addr; this one takes 3.0 and 3.8 (BenchmarkHash).
+// secret, so a client cannot find keys with the same hash. BenchmarkHash compares it with the
+// standard library, whose hash takes longer.
 type hasher[K comparable] struct {
 	kind    kind
 	first   uint64

@@ -74,7 +74,7 @@ func (m *Map[K, V]) Init(max int, refuseNew bool, values Values[V]) {
 
 // Load returns the value of key, or nil. It takes no lock and writes nothing.
 func (m *Map[K, V]) Load(key K) *V {
-	v, _ := m.table.load(m.table.hasher.hash(key), key)
+	v, _ := m.table.probe(m.table.hasher.hash(key), key)
 	return v
 }
 

@@ -39,15 +39,15 @@ func TagOf[V any](v *V) uint64 { return *(*uint64)(unsafe.Add(unsafe.Pointer(v),
 // eight bytes. A shorter key has its length in the length byte.
 const longText = 255
 
-// nodes makes values with their keys, and reads the keys.
+// nodes makes values with their keys, and reads and hashes the keys.
 type nodes[K comparable, V any] struct {
-	isText  bool
+	hasher  hasher[K]
 	strings []uintptr // offsets of the strings in a key
 }
 
 func newNodes[K comparable, V any]() nodes[K, V] {
 	k, v := reflect.TypeFor[K](), reflect.TypeFor[V]()
-	n := nodes[K, V]{isText: k.Kind() == reflect.String}
+	n := nodes[K, V]{hasher: newHasher[K]()}
 	parts(k, 0, func(part reflect.Type, offset uintptr) {
 		switch part.Kind() {
 		case reflect.Interface:
@@ -69,7 +69,7 @@ func newNodes[K comparable, V any]() nodes[K, V] {
 // newValue returns a zero value in front of a copy of key, and behind the tag unless that is 0. The
 // copy shares no memory with the caller's key, whose strings may be parts of a buffer.
 func (n *nodes[K, V]) newValue(key K, tag uint64) *V {
-	if !n.isText {
+	if n.hasher.kind != text {
 		made := New[node[K, V]](tag)
 		made.key = key
 		for _, offset := range n.strings {
@@ -99,7 +99,7 @@ func (n *nodes[K, V]) newValue(key K, tag uint64) *V {
 
 // keyOf returns the key of v, without a copy.
 func (n *nodes[K, V]) keyOf(v *V) K {
-	if n.isText {
+	if n.hasher.kind == text {
 		text := textOf(v)
 		return *(*K)(unsafe.Pointer(&text))
 	}
@@ -108,7 +108,7 @@ func (n *nodes[K, V]) keyOf(v *V) K {
 
 // hasKey reports whether key is the key of v.
 func (n *nodes[K, V]) hasKey(v *V, key K) bool {
-	if n.isText {
+	if n.hasher.kind == text {
 		return textOf(v) == *(*string)(unsafe.Pointer(&key))
 	}
 	return (*node[K, V])(unsafe.Pointer(v)).key == key
@@ -134,7 +134,7 @@ type shortText struct{ head, tail, size uint64 }
 
 // isShort reports whether key is a short text, and shortTextOf returns it.
 func (n *nodes[K, V]) isShort(key *K) bool {
-	return n.isText && uint(len(*(*string)(unsafe.Pointer(key)))-8) <= 8
+	return n.hasher.kind == text && uint(len(*(*string)(unsafe.Pointer(key)))-8) <= 8
 }
 
 func shortTextOf[K any](key *K) shortText {

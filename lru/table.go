@@ -36,13 +36,12 @@ const (
 // smallMap maps the hash of a key to its value.
 type smallMap[V any] = xsync.MapOf[uint64, *V]
 
-// table is a concurrent map without a bound of its own. load and replace may be called
-// concurrently. The lock of the Map guards the other methods.
+// table is a concurrent map without a bound of its own. Look-ups and replace may be
+// called concurrently. The lock of the Map guards the other methods.
 //
 // A small map never grows by itself. Its keys are moved to other maps instead; see move.
 type table[K comparable, V any] struct {
 	nodes[K, V]
-	hasher hasher[K]
 	slots  []atomic.Pointer[smallMap[V]]
 	moving atomic.Pointer[move[V]]
 
@@ -91,7 +90,6 @@ func newSpan[V any](from, to, buckets int) *span[V] {
 
 func (t *table[K, V]) init(keys int) {
 	t.nodes = newNodes[K, V]()
-	t.hasher = newHasher[K]()
 	slots := min(max(keys/keysPerSlot, 1), maxSlots)
 	t.slots = make([]atomic.Pointer[smallMap[V]], slots)
 	t.spans = make([]*span[V], slots)
@@ -113,36 +111,12 @@ func (t *table[K, V]) slot(hash uint64) int {
 	return int(i)
 }
 
-// load returns the value of key, which has the given hash, or nil. If free is true, no key is stored
-// under the hash, so this one can be.
-func (t *table[K, V]) load(hash uint64, key K) (v *V, free bool) {
-	m := t.small(hash)
-	v, ok := m.Load(hash)
-	if ok && t.hasKey(v, key) {
-		return v, false
-	}
-	return t.rest(m, ok, hash, key)
-}
-
-// rest is the rest of a look-up in the small map m: it has no value under the hash, or, if other is
-// true, the value of another key.
-func (t *table[K, V]) rest(m *smallMap[V], other bool, hash uint64, key K) (v *V, free bool) {
-	if !other && t.moving.Load() == nil && t.small(hash) == m && t.collided.Load() == nil {
-		return nil, true // without another search
-	}
-	v, _ = t.probe(hash, key)
-	return v, false
-}
-
 // small returns the small map of a hash.
 func (t *table[K, V]) small(hash uint64) *smallMap[V] { return t.slots[t.slot(hash)].Load() }
 
 // probe returns the value of key and the hash under which it is stored, or nil and the hash
-// under which key can be stored.
-//
-// Two keys hardly ever have the same hash. If they do, the second key is stored under nextHash of
-// the hash, and the hash stays in collided, so that probe finds the second key even after the
-// first was removed.
+// under which key can be stored. A second key with the same hash is stored under nextHash of it.
+// The hash stays in collided, so that probe finds that key even after the first was removed.
 func (t *table[K, V]) probe(hash uint64, key K) (v *V, stored uint64) {
 	free := false
 	for ; ; hash = nextHash(hash) {
@@ -180,11 +154,8 @@ func (t *table[K, V]) recordCollision(hash uint64) {
 	t.collided.Store(&all)
 }
 
-// find returns the small map that has the hash and the value stored under it, or nil and nil.
-//
-// While keys are moved, a key is in the old map, in the new one, or in both. A search of the old
-// map and then of the new one does not miss it. If the map that was searched has left its slot
-// since, the search starts over.
+// find returns the small map that has the hash and the value stored under it, or nil and nil. It
+// does not miss a key that is being moved: see "Small maps" in DESIGN.md §4.
 func (t *table[K, V]) find(hash uint64) (*smallMap[V], *V) {
 	slot := t.slot(hash)
 	for m := t.slots[slot].Load(); ; {
