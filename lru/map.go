@@ -50,8 +50,8 @@ type Map[K comparable, V any] struct {
 
 	mu sync.Mutex // guards order, max and table, except its look-ups and replacements
 
-	// inserts is one more than the number of inserts. It grows when the key is in the table. So if it
-	// has not grown since before a look-up that found nothing, the key is not in the table.
+	// inserts is one more than the number of inserts. It grows when the key is in the table: see "A
+	// new key is looked up once" in DESIGN.md §4.
 	inserts atomic.Uint64
 
 	order order[V]
@@ -161,7 +161,13 @@ func (m *Map[K, V]) Insert(
 	}
 	m.dropIdle(now, idle)
 	if m.table.keys == m.max {
-		if least, ok := m.makeRoom(now); !ok {
+		limit := uint64(math.MaxUint64)
+		if m.refuseNew {
+			limit = now
+		}
+		b := budget{toImprove: maxLooksToImprove, toFind: maxLooksToFind}
+		if least, ok := m.evict(limit, now, &b); !ok {
+			m.publish()
 			return nil, least, Refused
 		}
 	}
@@ -186,19 +192,6 @@ func (m *Map[K, V]) dropIdle(now, idle uint64) {
 			break
 		}
 	}
-}
-
-// makeRoom evicts the value with the least stamp. If it must not, it returns that stamp.
-func (m *Map[K, V]) makeRoom(now uint64) (least uint64, ok bool) {
-	limit := uint64(math.MaxUint64)
-	if m.refuseNew {
-		limit = now
-	}
-	b := budget{toImprove: maxLooksToImprove, toFind: maxLooksToFind}
-	if least, ok = m.evict(limit, now, &b); !ok {
-		m.publish()
-	}
-	return least, ok
 }
 
 // publish sets refuseUntil for callers of Refuses that do not get the lock: to 0 if there is

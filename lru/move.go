@@ -32,15 +32,8 @@ func (t *table[K, V]) rebuild(s *span[V], buckets int) {
 	t.move(s, newSpan[V](s.from, s.to, buckets))
 }
 
-// rebuildNext replaces the small map whose turn it is.
-func (t *table[K, V]) rebuildNext() {
-	s := t.spans[t.nextRebuild%len(t.spans)]
-	t.nextRebuild = s.to
-	t.rebuild(s, min(bucketsFor(s.keys), s.buckets))
-}
-
-// move moves the keys of s to one or two new spans, and puts those into the directory. DESIGN.md
-// §4, "Small maps", says why look-ups and replacements need not wait.
+// move moves the keys of s to one or two new spans, and puts those into the directory. Look-ups and
+// replacements do not wait for it: see "Small maps" in DESIGN.md §4.
 func (t *table[K, V]) move(s *span[V], to ...*span[V]) {
 	m := &move[V]{s.small, to}
 	t.moving.Store(m)

@@ -143,14 +143,10 @@ func (t *table[K, V]) hasCollided(hash uint64) bool {
 
 // recordCollision records that look-ups of hash must go on to nextHash(hash).
 func (t *table[K, V]) recordCollision(hash uint64) {
-	if t.hasCollided(hash) {
-		return
-	}
-	all := make(map[uint64]bool)
+	all := map[uint64]bool{hash: true}
 	if old := t.collided.Load(); old != nil {
 		maps.Copy(all, *old)
 	}
-	all[hash] = true
 	t.collided.Store(&all)
 }
 
@@ -190,8 +186,9 @@ func (t *table[K, V]) store(hash, stored uint64, v *V) {
 	t.spans[slot].keys++
 	t.keys++
 	if t.inserts++; t.inserts*t.maps >= rebuildTurns*max(t.keys, 2*leastBuckets*t.maps) {
-		t.inserts = 0
-		t.rebuildNext()
+		s := t.spans[t.nextRebuild%len(t.spans)]
+		t.inserts, t.nextRebuild = 0, s.to
+		t.rebuild(s, min(bucketsFor(s.keys), s.buckets))
 	}
 }
 
