@@ -13,7 +13,7 @@ import (
 )
 
 func BenchmarkRoundTrip(b *testing.B) {
-	base := newStill()
+	base := &still{response: respond(nil, forms[0].answer)}
 	for _, bb := range []struct {
 		name string
 		t    http.RoundTripper
@@ -58,7 +58,8 @@ func (t *byHand) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func TestRoundTripAllocates(t *testing.T) {
-	client := New(newStill(), PerHost(1<<20, 1e8))
+	base := &still{response: respond(nil, forms[0].answer)}
+	client := New(base, PerHost(1<<20, 1e8))
 	r := request(t.Context(), "a")
 	if n := testing.AllocsPerRun(1000, func() { _, _ = client.RoundTrip(r) }); n > 0 {
 		t.Errorf("%v allocations", n)

@@ -236,18 +236,6 @@ func bubble(name string, f func(t *testing.T)) func(t *testing.T) {
 	return func(t *testing.T) { t.Run(name, func(t *testing.T) { synctest.Test(t, f) }) }
 }
 
-// tokensOf returns what is left in the bucket of a key of a client's first rule.
-func tokensOf(t *testing.T, client *Transport, key string) float64 {
-	t.Helper()
-	l, err := client.rules[0].limiter.(interface {
-		Level(ctx context.Context, key string) (tb.Level, error)
-	}).Level(t.Context(), key)
-	if err != nil {
-		t.Error(err)
-	}
-	return l.Tokens
-}
-
 // The answers of a server, and when requests are sent that come at the same time.
 func TestPauses(t *testing.T) {
 	const limit = "\nX-RateLimit-Limit: 3"
@@ -481,6 +469,14 @@ func TestUsage(t *testing.T) {
 			rule.Unit, rule.Cost, rule.Usage = Tokens, usage.Estimate, usage.Read
 			s := newScript(c.header + "\n\n" + c.body)
 			client := New(s, Rules(rule))
+			taken := func() float64 {
+				c, err := client.rules[0].limiter.Charge("", 1)
+				level, levelErr := c.Level(time.Now())
+				if err = errors.Join(err, levelErr); err != nil {
+					t.Error(err)
+				}
+				return capacity - level.Tokens
+			}
 			r, asked := request(t.Context(), ""), newBody(fmt.Sprintf(`{"max_tokens": %v}`, c.estimate))
 			r.Body = asked
 			w, err := client.RoundTrip(r)
@@ -490,7 +486,7 @@ func TestUsage(t *testing.T) {
 			var text strings.Builder
 			_, _ = io.CopyN(&text, w.Body, 29)
 			want := max(1, min(c.estimate, capacity))
-			if got := capacity - tokensOf(t, client, ""); c.header == "200" && got != want {
+			if got := taken(); c.header == "200" && got != want {
 				t.Errorf("%v taken during the response, want %v", got, want)
 			}
 			if !c.isClosed {
@@ -498,7 +494,7 @@ func TestUsage(t *testing.T) {
 			}
 			err = errors.Join(err, w.Body.Close(), w.Body.Close())
 			isClosed, isAll := s.bodies[0].closed.Load(), text.String() == c.body
-			got := capacity - tokensOf(t, client, "")
+			got := taken()
 			if err != nil || got != c.want || !isClosed || isAll == c.isClosed {
 				t.Errorf("%v taken, want %v; %v, %q, closed %t", got, c.want, err, &text, isClosed)
 			}
@@ -515,7 +511,7 @@ type late struct{ context.Context }
 func (late) Deadline() (time.Time, bool) { return time.Now().Add(-time.Second), true }
 
 func TestDeadlineThatHasPassed(t *testing.T) {
-	_, err := New(newStill()).RoundTrip(request(late{t.Context()}, "a"))
+	_, err := New(&still{}).RoundTrip(request(late{t.Context()}, "a"))
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
@@ -549,7 +545,7 @@ func TestStores(t *testing.T) {
 		"that fails when the context has ended": {opts: on("take", 2*time.Second, down),
 			send: "a!1 , b", want: "2(context canceled) 4", order: "b"},
 		// While a pause moves what waits for one key, another key sends and pauses.
-		"that is slow": {opts: on("cancel", 20*time.Second, nil), latency: time.Second,
+		"that is slow": {opts: on("hold", 40*time.Second, nil), latency: time.Second,
 			answers: []string{"429\nRetry-After: 1000", "429\nRetry-After: 1000"},
 			send:    "a a a b@5 b@7", want: "0 5 1001 1006 1101", order: "a b a b a"},
 	})
@@ -605,24 +601,21 @@ func TestNewPanics(t *testing.T) {
 }
 
 func TestBase(t *testing.T) {
-	idle := &closing{}
-	client := &http.Client{Transport: New(idle)}
+	base := &still{err: io.EOF}
+	client := &http.Client{Transport: New(base)}
 	client.CloseIdleConnections()
 	_, err := client.Transport.RoundTrip(request(t.Context(), "a"))
-	if New(nil).base != http.DefaultTransport || !idle.closed || !errors.Is(err, io.EOF) {
-		t.Error(idle.closed, err)
+	if New(nil).base != http.DefaultTransport || !base.isClosed || !errors.Is(err, io.EOF) {
+		t.Error(base.isClosed, err)
 	}
 }
 
-type closing struct{ closed bool }
-
-func (*closing) RoundTrip(*http.Request) (*http.Response, error) { return nil, io.EOF }
-func (c *closing) CloseIdleConnections()                         { c.closed = true }
-
 // still is a base that answers at once, with the same response.
-type still struct{ response *http.Response }
+type still struct {
+	response *http.Response
+	err      error
+	isClosed bool
+}
 
-func (s still) RoundTrip(*http.Request) (*http.Response, error) { return s.response, nil }
-
-// newStill returns a base that answers as GitHub does.
-func newStill() still { return still{respond(nil, forms[0].answer)} }
+func (s *still) RoundTrip(*http.Request) (*http.Response, error) { return s.response, s.err }
+func (s *still) CloseIdleConnections()                           { s.isClosed = true }

@@ -33,18 +33,15 @@ type vendor struct {
 }
 
 // start makes a limiter, as a vendor does that restarts.
-func (v *vendor) start(limit tb.Limit) {
-	l, err := httplimit.New(limited(limit),
+func (v *vendor) start(capacity int, rate float64) {
+	limit := policy.Rule{Name: "vendor", Keys: []string{"header:key"},
+		Limit: perSecond("", capacity, rate).Limit}
+	l, err := httplimit.New(policy.Rules(limit),
 		httplimit.WithFields(httplimit.Fields{Policy: true}))
 	if err != nil {
 		panic(err)
 	}
 	v.limiter.Store(l)
-}
-
-// limited returns a policy of one limit.
-func limited(limit tb.Limit) *policy.Policy {
-	return policy.Rules(policy.Rule{Name: "vendor", Keys: []string{"header:key"}, Limit: limit})
 }
 
 func (v *vendor) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -88,9 +85,8 @@ func (v *vendor) travel() {
 // last Take.
 type shared struct {
 	httplimit.Store
-	mu     sync.Mutex
 	made   map[string]tb.StoreLimiter
-	before func(call, key string) error // is called before charge, take, cancel and hold
+	before func(call, key string) error // is called before charge, take and hold
 }
 
 type sharedLimiter struct {
@@ -100,8 +96,6 @@ type sharedLimiter struct {
 
 type sharedCharge struct {
 	tb.StoreCharge
-	key   string
-	store *shared
 	level *tb.Level
 }
 
@@ -111,16 +105,11 @@ func newShared() *shared {
 }
 
 func (s *shared) Limiters(rule string, limits []tb.Limit) ([]tb.StoreLimiter, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	all, err := s.Store.Limiters(rule, limits)
 	if s.made[rule] == nil {
-		all, err := s.Store.Limiters(rule, limits)
-		if err != nil {
-			return nil, err
-		}
 		s.made[rule] = sharedLimiter{all[0].(limiter), s}
 	}
-	return []tb.StoreLimiter{s.made[rule]}, nil
+	return []tb.StoreLimiter{s.made[rule]}, err
 }
 
 func (s *shared) TakeAll(
@@ -137,7 +126,7 @@ func (l sharedLimiter) Charge(key string, cost float64) (tb.StoreCharge, error) 
 		return nil, err
 	}
 	c, err := l.limiter.Charge(key, cost)
-	return &sharedCharge{StoreCharge: c, key: key, store: l.store}, err
+	return &sharedCharge{StoreCharge: c}, err
 }
 
 func (l sharedLimiter) Hold(ctx context.Context, key string, until time.Time) error {
@@ -145,11 +134,6 @@ func (l sharedLimiter) Hold(ctx context.Context, key string, until time.Time) er
 		return err
 	}
 	return l.limiter.Hold(ctx, key, until)
-}
-
-func (c *sharedCharge) Cancel() {
-	_ = c.store.before("cancel", c.key)
-	c.StoreCharge.Cancel()
 }
 
 func (c *sharedCharge) Take(t time.Time) (tb.Decision, error) {
@@ -224,74 +208,66 @@ func TestVendors(t *testing.T) {
 	}
 	const none, some, oncePerPause = 0, 1, 2 // refused
 	for name, c := range map[string]struct {
-		capacity  int       // 10 if it is 0
-		rates     []float64 // in equal parts of the time, 5 if there is none
-		latency   time.Duration
+		capacity  int           // 10 if it is 0
+		rates     []float64     // in equal parts of the time, 5 if there is none
+		latency   time.Duration // each way, at most
 		rewrite   func(int, http.Header)
 		time      time.Duration // 10 minutes if it is 0
-		processes []int
-		opts      []Option
+		processes int           // 1 if it is 0
+		opts      []Option      // the limit of the vendor if it is nil
 		refused   int
-		used      float64 // of the rate in each part, at least
+		used      float64 // of the rate in each part, at least; 0.95 if it is 0
 	}{
-		"agrees": {processes: []int{1, 3}, opts: []Option{PerHost(10, 5)}, used: 0.95},
-		"agrees, and is slow": {capacity: 1, rates: []float64{0.3}, processes: []int{1, 3},
-			opts: []Option{PerHost(1, 0.3)}, used: 0.95},
-		"agrees, and has no burst": {capacity: 1, rates: []float64{2}, processes: []int{1, 3},
-			opts: []Option{PerHost(1, 2)}, used: 0.95},
-		"agrees, and is fast": {capacity: 100, rates: []float64{30}, processes: []int{1, 3},
-			opts: []Option{PerHost(100, 30)}, used: 0.95},
-		"has less": {processes: []int{1, 3}, opts: []Option{PerHost(20, 10)}, refused: some,
-			used: 0.95},
-		"lowers its limit, raises it, and restarts": {rates: []float64{5, 1, 5, 5}, refused: some,
-			processes: []int{1}, opts: []Option{PerHost(10, 5)}, used: 0.95},
-		"lies": {rewrite: lie, time: 24 * time.Hour, processes: []int{3}, used: 1.0 / 60 / 5,
+		"agrees":                      {},
+		"agrees with three":           {processes: 3},
+		"is slow":                     {capacity: 1, rates: []float64{0.3}},
+		"is slow, with three":         {capacity: 1, rates: []float64{0.3}, processes: 3},
+		"has no burst":                {capacity: 1, rates: []float64{2}},
+		"has no burst, with three":    {capacity: 1, rates: []float64{2}, processes: 3},
+		"is fast":                     {capacity: 100, rates: []float64{30}},
+		"is fast, with three":         {capacity: 100, rates: []float64{30}, processes: 3},
+		"has less":                    {opts: []Option{PerHost(20, 10)}, refused: some},
+		"has less, with three":        {opts: []Option{PerHost(20, 10)}, refused: some, processes: 3},
+		"lowers, raises and restarts": {rates: []float64{5, 1, 5, 5}, refused: some},
+		"lies": {rewrite: lie, time: 24 * time.Hour, processes: 3, used: 1.0 / 60 / 5,
 			opts: []Option{PerHost(10, 5), WithMaxPause(time.Minute)}},
-		"is far away": {latency: d, time: time.Hour, processes: []int{1},
-			opts: []Option{PerHost(10, 5)}, refused: some, used: 0.95},
-		"is far away, with a margin": {latency: d, processes: []int{1},
-			opts: []Option{PerHost(10, 5), Margin(d)}, used: 0.95},
-		"is learned": {processes: []int{1}, refused: oncePerPause, used: 0.95},
-		"is learned by refusals": {rewrite: only, processes: []int{1}, refused: oncePerPause,
+		"is far away":                {latency: d, time: time.Hour, refused: some},
+		"is far away, with a margin": {latency: d, opts: []Option{PerHost(10, 5), Margin(d)}},
+		"is learned":                 {opts: []Option{}, refused: oncePerPause},
+		"is learned by refusals": {opts: []Option{}, rewrite: only, refused: oncePerPause,
 			used: 0.7},
 	} {
-		for _, processes := range c.processes {
-			bubble(fmt.Sprint(name, processes), func(t *testing.T) {
-				c.capacity, c.time = cmp.Or(c.capacity, 10), cmp.Or(c.time, 10*time.Minute)
-				if c.rates == nil {
-					c.rates = []float64{5}
+		bubble(name, func(t *testing.T) {
+			c.capacity, c.time = cmp.Or(c.capacity, 10), cmp.Or(c.time, 10*time.Minute)
+			if c.rates == nil {
+				c.rates = []float64{5}
+			}
+			if c.opts == nil {
+				c.opts = []Option{PerHost(c.capacity, c.rates[0])}
+			}
+			v := &vendor{latency: c.latency, rewrite: c.rewrite, begin: time.Now(),
+				told: make(map[string][2]time.Time)}
+			v.start(c.capacity, c.rates[0])
+			part := c.time / time.Duration(len(c.rates))
+			for i, rate := range c.rates[1:] {
+				time.AfterFunc(time.Duration(i+1)*part, func() { v.start(c.capacity, rate) })
+			}
+			held := load(t, v, max(c.processes, 1), c.time, c.opts)
+			if c.refused != oncePerPause && (v.refused > 0) != (c.refused == some) ||
+				c.refused == oncePerPause && v.refused-first > held {
+				t.Errorf("%d refused in %d pauses", v.refused, held)
+			}
+			granted := make([]float64, len(c.rates))
+			for _, at := range v.granted {
+				granted[min(int(at/part), len(granted)-1)]++
+			}
+			for i, rate := range c.rates {
+				used := (granted[i] - float64(c.capacity)) / rate / part.Seconds()
+				if used < cmp.Or(c.used, 0.95) {
+					t.Errorf("%v of the rate used in part %d", used, i)
 				}
-				v := &vendor{latency: c.latency, rewrite: c.rewrite, begin: time.Now(),
-					told: make(map[string][2]time.Time)}
-				v.start(perSecond("", c.capacity, c.rates[0]).Limit)
-				part := c.time / time.Duration(len(c.rates))
-				for i, rate := range c.rates[1:] {
-					time.AfterFunc(time.Duration(i+1)*part, func() {
-						limit := perSecond("", c.capacity, rate).Limit
-						if rate == c.rates[i] {
-							v.start(limit)
-						} else if err := v.limiter.Load().SetPolicy(limited(limit)); err != nil {
-							t.Error(err)
-						}
-					})
-				}
-				held := load(t, v, processes, c.time, c.opts)
-				if c.refused != oncePerPause && (v.refused > 0) != (c.refused == some) ||
-					c.refused == oncePerPause && v.refused-first > held {
-					t.Errorf("%d refused in %d pauses", v.refused, held)
-				}
-				granted := make([]float64, len(c.rates))
-				for _, at := range v.granted {
-					granted[min(int(at/part), len(granted)-1)]++
-				}
-				granted[0] -= float64(c.capacity)
-				for i, rate := range c.rates {
-					if used := granted[i] / rate / part.Seconds(); used < c.used {
-						t.Errorf("%v of the rate used in part %d", used, i)
-					}
-				}
-			})(t)
-		}
+			}
+		})(t)
 	}
 }
 
@@ -300,10 +276,7 @@ func TestPausesOfManyAttempts(t *testing.T) {
 	const goroutines, requests = 16, 150
 	s := newScript()
 	s.answer = func(n int, r *http.Request) *http.Response {
-		if n%2 == 0 {
-			return respond(r, "429\nRetry-After-Ms: 0.05")
-		}
-		return respond(r, "200")
+		return respond(r, []string{"429\nRetry-After-Ms: 0.05", "200"}[n%2])
 	}
 	client := New(s, Rules(perSecond("all", 1, 50_000), perSecond("each", 1, 50_000)))
 	client.rules[0].Key = func(*http.Request) string { return "all" }
