@@ -66,6 +66,9 @@ func TestLearnedLimits(t *testing.T) {
 			send: "a , a@0.5 a a", order: "a a a a", want: "0 0.5 1 2"},
 		"below the cost": {opts: []Option{Rules(costs)}, // which takes all of it
 			answers: []string{"200\nRateLimit-Policy: 2;w=4"}, send: "a , a a", want: "0 0 4"},
+		"of one of several keys": {opts: []Option{Rules(Rule{Name: "learns", Key: keyOf})},
+			answers: []string{"200\nRateLimit-Policy: 1;w=9"}, send: "a , a a b b", order: "a a b b a",
+			want: "0 0 0 0 9"},
 		// A deadline does not refuse an attempt that waits for its turn.
 		"before it, an attempt whose answer does not come": {answers: []string{"429", "200 late"},
 			send: "first , hangs<25 gone!1 b<25 c<25 d<25", order: "first hangs b c d",
