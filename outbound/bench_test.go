@@ -5,6 +5,7 @@
 package outbound
 
 import (
+	"context"
 	"net/http"
 	"sync"
 	"testing"
@@ -22,10 +23,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 		{"by hand", &byHand{base: base, all: make(map[string]*rate.Limiter)}},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
-			r, err := http.NewRequest(http.MethodGet, "https://api.example.com/v1", nil)
-			if err != nil {
-				b.Fatal(err)
-			}
+			r := request(context.Background(), "")
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := bb.t.RoundTrip(r); err != nil {

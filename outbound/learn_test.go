@@ -88,9 +88,7 @@ func TestLearnedKeysAreBounded(t *testing.T) {
 		s := newScript("429\nRetry-After: 600")
 		client := New(s, Rules(Rule{Name: "learns", Key: keyOf}))
 		for i := range mostKeys + 10 {
-			if _, err := client.RoundTrip(request(t.Context(), fmt.Sprint(i))); err != nil {
-				t.Fatal(err)
-			}
+			_, _ = client.RoundTrip(request(t.Context(), fmt.Sprint(i)))
 		}
 		r := client.rules[0]
 		if n := len(r.keys); n != mostKeys {

@@ -189,29 +189,25 @@ func send(t *testing.T, s *script, keys string, clients ...http.RoundTripper) {
 		}
 		client := clients[n%len(clients)]
 		n++
-		sign := max(strings.IndexAny(word, "@<!"), 0)
-		if sign == 0 {
-			word, sign = word+"@0", len(word)
-		}
-		seconds, err := time.ParseDuration(word[sign+1:] + "s")
-		if err != nil {
-			t.Fatal(err)
-		}
+		var sign rune
+		var seconds float64
+		end := strings.IndexAny(word+"@", "@<!")
+		_, _ = fmt.Sscanf(word[end:], "%c%g", &sign, &seconds)
+		d := time.Duration(seconds * 1e9)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		switch {
-		case word[sign] == '@':
-			time.Sleep(time.Until(s.begin.Add(seconds)))
-		case word[sign] == '<':
-			ctx, cancel = context.WithTimeout(ctx, seconds)
+		switch sign {
+		case '@':
+			time.Sleep(time.Until(s.begin.Add(d)))
+		case '<':
+			ctx, cancel = context.WithTimeout(ctx, d)
 			defer cancel()
-		case seconds > 0:
-			time.AfterFunc(seconds, cancel)
-		default:
-			cancel()
+		case '!':
+			time.AfterFunc(d, cancel)
 		}
+		synctest.Wait()
 		all.Go(func() {
-			r := request(ctx, word[:sign])
+			r := request(ctx, word[:end])
 			body := newBody("")
 			r.Body = body
 			var wait *tb.WaitError
@@ -226,7 +222,6 @@ func send(t *testing.T, s *script, keys string, clients ...http.RoundTripper) {
 				t.Errorf("the body of %s is not closed", word)
 			}
 		})
-		synctest.Wait()
 	}
 	all.Wait()
 }
@@ -240,13 +235,10 @@ func bubble(name string, f func(t *testing.T)) func(t *testing.T) {
 func TestPauses(t *testing.T) {
 	const limit = "\nX-RateLimit-Limit: 3"
 	play(t, scene{opts: []Option{PerHost(3, 2)}, send: "a b c d e f"}, map[string]scene{
-		"no pause": {want: "0 0 0 0.5 1 1.5"},
 		"a refusal moves what waits": {
 			answers: []string{"200", "200", "200", "429\nRetry-After: 10"}, want: "0 0 0 0.5 10.5 11"},
 		"a refusal that is shorter than the line": {
 			answers: []string{"200", "200", "429\nRetry-After: 1"}, want: "0 0 0 1 1.5 2"},
-		"a refusal that comes late": {latency: 700 * time.Millisecond,
-			answers: []string{"200", "200", "503\nRetry-After: 10"}, want: "0 0 0 0.5 10.7 11.2"},
 		"two refusals": {latency: 700 * time.Millisecond,
 			answers: []string{"429\nRetry-After: 10", "429\nRetry-After: 7", "429\nRetry-After: 9"},
 			want:    "0 0 0 0.5 10.7 11.2"},
@@ -278,8 +270,6 @@ func TestPauses(t *testing.T) {
 		"a date, without a Date of the server": {
 			answers: []string{"429\nDate: now\nRetry-After: Sat, 01 Jan 2000 00:00:30 GMT"},
 			want:    "0 30 30.5 31 31.5 32"},
-		"a negative wait": {answers: []string{"429\nRetry-After: -8"}, want: "0 0 0 0.5 1 1.5"},
-		"not a refusal":   {answers: []string{"301\nRetry-After: 8"}, want: "0 0 0 0.5 1 1.5"},
 		"no pause that the bucket's own wait covers": {opts: []Option{PerHost(1, 0.1)},
 			answers: []string{"200", "200", "200\nX-RateLimit-Remaining: 0\nX-RateLimit-Reset: 15"},
 			send:    "a b c , d", processes: 1, want: "0 10 20 35"},
@@ -335,10 +325,9 @@ func TestPauseOfOneLimit(t *testing.T) {
 
 // All limits are taken from, or none. An attempt that fails takes nothing.
 func TestWaits(t *testing.T) {
-	estimated, costly := perSecond("r", 1, 0.1), perSecond("r", 10, 1)
+	costly := perSecond("r", 10, 1)
 	sixes := costly
-	estimated.Usage, sixes.Usage = usage.Read, usage.Read
-	sixes.Cost = func(*http.Request) float64 { return 6 }
+	sixes.Usage, sixes.Cost = usage.Read, func(*http.Request) float64 { return 6 }
 	costs := map[string]float64{"b": 10.5, "c": 1e308, "d": math.Inf(1)}
 	costly.Cost = func(r *http.Request) float64 { return costs[keyOf(r)] }
 	play(t, scene{opts: []Option{Rules(perSecond("r", 1, 0.1))}}, map[string]scene{
@@ -348,17 +337,12 @@ func TestWaits(t *testing.T) {
 		"rules of one name": {opts: []Option{PerHost(3, 1), PerHost(5, 0.1), PerHost(9, 9)},
 			send: "a b c d e f", want: "0 0 0 1 2 10",
 			stats: "{6 0 [{per-host 2 3s 0 0 0} {per-host-2 1 10s 0 0 0} {per-host-3 0 0s 0 0 0}]}"},
-		"a deadline that is too near": {send: "a a<4 a", want: "0 0(10s true) 10", order: "a a",
-			stats: "{2 0 [{r 1 10s 1 0 0}]}"},
 		"a cost above the capacity": {opts: []Option{Rules(costly)}, send: "a b c d", order: "a",
 			want: "0" + strings.Repeat(fmt.Sprintf(" 0(%v false)", tb.Never), 3)},
 		"contexts that end": {send: "a a!1 a!0 a@2", order: "a a",
 			want: "0 0(context canceled) 1(context canceled) 10"},
 		"a context that ends while another attempt waits behind": {send: "a a!1 a a@2",
 			want: "0 1(context canceled) 20 30", order: "a a a"},
-		"contexts that end, with an estimate": {opts: []Option{Rules(estimated)},
-			send: "a a!1 a!0 a@2", order: "a a",
-			want: "0 0(context canceled) 1(context canceled) 10"},
 		// All of the estimate comes back, also behind a settlement of more than another estimate.
 		"a context that ends behind a settlement": {opts: []Option{Rules(sixes)},
 			answers: []string{"200\n\n" + `{"usage": {"total_tokens": 8}}`}, latency: time.Second / 2,
@@ -498,9 +482,6 @@ func TestUsage(t *testing.T) {
 			if err != nil || got != c.want || !isClosed || isAll == c.isClosed {
 				t.Errorf("%v taken, want %v; %v, %q, closed %t", got, c.want, err, &text, isClosed)
 			}
-			if _, isWrapped := w.Body.(*body); isWrapped != (c.header == "200") {
-				t.Errorf("%T", w.Body)
-			}
 		})(t)
 	}
 }
@@ -509,13 +490,6 @@ func TestUsage(t *testing.T) {
 type late struct{ context.Context }
 
 func (late) Deadline() (time.Time, bool) { return time.Now().Add(-time.Second), true }
-
-func TestDeadlineThatHasPassed(t *testing.T) {
-	_, err := New(&still{}).RoundTrip(request(late{t.Context()}, "a"))
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Error(err)
-	}
-}
 
 // An attempt is sent if the store fails, and a slow store delays no other key.
 func TestStores(t *testing.T) {
@@ -553,17 +527,12 @@ func TestStores(t *testing.T) {
 
 func TestHooksAndStats(t *testing.T) {
 	var log bytes.Buffer
-	var mu sync.Mutex
-	var events string
-	add := func(_ *http.Request, event ...any) {
-		mu.Lock()
-		defer mu.Unlock()
-		events += fmt.Sprintln(event...)
-	}
+	events := make(chan string, 10)
+	add := func(event ...any) { events <- fmt.Sprintln(event...) }
 	hooks := Hooks{
-		Waits:   func(r *http.Request, rule string, d time.Duration) { add(r, "waits", rule, d) },
-		Held:    func(r *http.Request, rule string, d time.Duration) { add(r, "held", rule, d) },
-		Refused: func(r *http.Request, rule string, _ *http.Response) { add(r, "refused", rule) },
+		Waits:   func(_ *http.Request, rule string, d time.Duration) { add("waits", rule, d) },
+		Held:    func(_ *http.Request, rule string, d time.Duration) { add("held", rule, d) },
+		Refused: func(_ *http.Request, rule string, _ *http.Response) { add("refused", rule) },
 	}
 	logger := slog.New(slog.NewTextHandler(&log, nil))
 	play(t, scene{}, map[string]scene{"": {
@@ -571,8 +540,13 @@ func TestHooksAndStats(t *testing.T) {
 		answers: []string{"200", "429\nRetry-After: 10"}, send: "secret secret secret",
 		want: "0 1 11", stats: "{3 0 [{api 2 3s 0 1 1}]}",
 	}})
-	if want := "waits api 1s\nwaits api 2s\nrefused api\nheld api 10s\n"; events != want {
-		t.Errorf("%s, want %s", events, want)
+	close(events)
+	var got string
+	for event := range events {
+		got += event
+	}
+	if want := "waits api 1s\nwaits api 2s\nrefused api\nheld api 10s\n"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 	if text := log.String(); !strings.Contains(text, "rule=api") || strings.Contains(text, "secret") {
 		t.Error(text)
@@ -589,14 +563,14 @@ func TestNewPanics(t *testing.T) {
 		"negative": func() { New(nil, PerHost(5, 1), Margin(-1)) },
 		"store":    func() { New(nil, WithStore(noHold)) },
 	} {
-		func() {
+		t.Run(name, func(t *testing.T) {
 			defer func() {
 				if _, ok := recover().(error); !ok {
-					t.Errorf("%s: no panic", name)
+					t.Error("no panic")
 				}
 			}()
 			f()
-		}()
+		})
 	}
 }
 
@@ -604,9 +578,15 @@ func TestBase(t *testing.T) {
 	base := &still{err: io.EOF}
 	client := &http.Client{Transport: New(base)}
 	client.CloseIdleConnections()
-	_, err := client.Transport.RoundTrip(request(t.Context(), "a"))
-	if New(nil).base != http.DefaultTransport || !base.isClosed || !errors.Is(err, io.EOF) {
-		t.Error(base.isClosed, err)
+	if New(nil).base != http.DefaultTransport || !base.isClosed {
+		t.Error(base.isClosed)
+	}
+	for ctx, want := range map[context.Context]error{
+		t.Context(): io.EOF, late{t.Context()}: context.DeadlineExceeded,
+	} {
+		if _, err := client.Transport.RoundTrip(request(ctx, "a")); !errors.Is(err, want) {
+			t.Errorf("%v, want %v", err, want)
+		}
 	}
 }
 

@@ -46,15 +46,20 @@ func (v *vendor) start(capacity int, rate float64) {
 }
 
 func (v *vendor) RoundTrip(r *http.Request) (*http.Response, error) {
-	process := r.Header.Get("Process")
+	time.Sleep(rand.N(v.latency + 1))
+	response := v.serve(r, r.Header.Get("Process"))
+	time.Sleep(rand.N(v.latency + 1))
+	return response, nil
+}
+
+func (v *vendor) serve(r *http.Request, process string) *http.Response {
 	v.mu.Lock()
-	if p := v.told[process]; time.Now().After(p[0]) && time.Now().Before(p[1]) {
+	defer v.mu.Unlock()
+	now, pause := time.Now(), v.told[process]
+	if now.After(pause[0]) && now.Before(pause[1]) {
 		v.early++
 	}
-	v.mu.Unlock()
-	time.Sleep(rand.N(v.latency + 1))
 	w := httptest.NewRecorder()
-	v.mu.Lock()
 	v.limiter.Middleware(http.NotFoundHandler()).ServeHTTP(w, r)
 	response := w.Result()
 	if response.StatusCode == http.StatusNotFound {
@@ -65,15 +70,10 @@ func (v *vendor) RoundTrip(r *http.Request) (*http.Response, error) {
 	if v.answered++; v.rewrite != nil {
 		v.rewrite(v.answered, response.Header)
 	}
-	v.mu.Unlock()
-	time.Sleep(rand.N(v.latency + 1))
 	if s, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil {
-		v.mu.Lock()
-		now := time.Now()
 		v.told[process] = [2]time.Time{now, now.Add(time.Duration(s) * time.Second)}
-		v.mu.Unlock()
 	}
-	return response, nil
+	return response
 }
 
 // shared is a store for several Transports, as Redis is: the level of a charge is the one of its
