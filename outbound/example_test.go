@@ -1,7 +1,6 @@
 package outbound_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -17,16 +16,12 @@ func Example() {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 
-	client := &http.Client{Transport: outbound.New(http.DefaultTransport, outbound.PerHost(2, 0.1))}
-
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
+	client := &http.Client{
+		Transport: outbound.New(http.DefaultTransport, outbound.PerHost(2, 0.1)),
+		Timeout:   time.Second,
+	}
 	for range 3 {
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)
-		if err != nil {
-			panic(err)
-		}
-		response, err := client.Do(r)
+		response, err := client.Get(server.URL)
 		var wait *ratelimit.WaitError
 		if errors.As(err, &wait) {
 			fmt.Println("too late:", wait.Wait.Round(time.Second))

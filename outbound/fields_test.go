@@ -34,11 +34,6 @@ X-Ratelimit-Reset: 1772003600`, "refused for 1m0s; any 4211 of 5000 in 1h0m0s, r
 X-Ratelimit-Limit: 5000
 X-Ratelimit-Remaining: 4211
 X-Ratelimit-Reset: 1772003600`, "any 4211 of 5000 in 1h0m0s, reset in 1h0m0s"},
-	{"GitLab", `429
-RateLimit-Limit: 60
-RateLimit-Remaining: 0
-RateLimit-Reset: 1772000030
-Retry-After: 30`, "refused for 30s; any 0 of 60 in 30s, reset in 30s"},
 	{"OpenAI", `200
 x-ratelimit-limit-requests: 5000
 x-ratelimit-limit-tokens: 160000

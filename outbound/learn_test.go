@@ -16,7 +16,6 @@ func TestLearning(t *testing.T) {
 	play(t, scene{
 		opts: []Option{}, send: "a b c d e f , a b c d e f", latency: 100 * time.Millisecond,
 	}, map[string]scene{
-		"nothing": {want: "0 0 0 0 0 0 0.1 0.1 0.1 0.1 0.1 0.1"},
 		"a policy": {answers: always(`RateLimit-Policy: "a";q=3;w=6
 			RateLimit: "a";r=2;t=2`), want: "0 0 0 0 0 0 0.1 0.1 2.1 4.1 6.1 8.1"},
 		"a limit and a reset": {answers: always(`X-RateLimit-Limit: 10
