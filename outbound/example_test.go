@@ -16,10 +16,8 @@ func Example() {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 
-	client := &http.Client{
-		Transport: outbound.New(http.DefaultTransport, outbound.PerHost(2, 0.1)),
-		Timeout:   time.Second,
-	}
+	client := &http.Client{Transport: outbound.New(http.DefaultTransport, outbound.PerHost(2, 0.1))}
+	client.Timeout = time.Second
 	for range 3 {
 		response, err := client.Get(server.URL)
 		var wait *ratelimit.WaitError
