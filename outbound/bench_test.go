@@ -15,18 +15,15 @@ import (
 
 func BenchmarkRoundTrip(b *testing.B) {
 	base := &still{response: respond(nil, forms[0].answer)}
-	for _, bb := range []struct {
-		name string
-		t    http.RoundTripper
-	}{
-		{"base", base}, {"outbound", New(base, PerHost(1<<20, 1e8))},
-		{"by hand", &byHand{base: base, all: make(map[string]*rate.Limiter)}},
+	for name, transport := range map[string]http.RoundTripper{
+		"base": base, "outbound": New(base, PerHost(1<<20, 1e8)),
+		"by hand": &byHand{base: base, all: make(map[string]*rate.Limiter)},
 	} {
-		b.Run(bb.name, func(b *testing.B) {
+		b.Run(name, func(b *testing.B) {
 			r := request(context.Background(), "")
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := bb.t.RoundTrip(r); err != nil {
+				if _, err := transport.RoundTrip(r); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -162,8 +162,6 @@ X-RateLimit-Reset: 315360000
 RateLimit-Policy: "httplimit";q=5;w=999999999999999, "nonsense";q=5;w=1e3x`,
 		"refused for 876000h0m0s; any ? of 5 in 876000h0m0s; any ? of 5; " +
 			"any 0 of 1.7976931348623157e+308, reset in 87600h0m0s"},
-	{"a Retry-After that is an instant", `429
-Retry-After: 1772000030`, "refused for 30s"},
 }
 
 func (n notice) String() string {

@@ -125,10 +125,7 @@ func keyOf(r *http.Request) string { return r.Header.Get("Key") }
 
 // perSecond returns a rule whose keys are those of request.
 func perSecond(name string, capacity int, rate float64) Rule {
-	limit, err := tb.LimitPerSecond(capacity, rate)
-	if err != nil {
-		panic(err)
-	}
+	limit := tb.Limit{Capacity: capacity, Tokens: int64(100 * rate), Per: 100 * time.Second}
 	return Rule{Name: name, Limit: limit, Key: keyOf}
 }
 

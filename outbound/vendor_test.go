@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -202,7 +203,8 @@ func TestVendors(t *testing.T) {
 	const none, some, oncePerPause = 0, 1, 2 // refused
 	for name, c := range map[string]struct {
 		capacity  int           // 10 if it is 0
-		rates     []float64     // in equal parts of the time, 5 if there is none
+		rate      float64       // 5 if it is 0
+		then      []float64     // the rates after it, in equal parts of the time
 		latency   time.Duration // each way, at most
 		rewrite   func(int, http.Header)
 		time      time.Duration // 10 minutes if it is 0
@@ -213,15 +215,15 @@ func TestVendors(t *testing.T) {
 	}{
 		"agrees":                      {},
 		"agrees with three":           {processes: 3},
-		"is slow":                     {capacity: 1, rates: []float64{0.3}},
-		"is slow, with three":         {capacity: 1, rates: []float64{0.3}, processes: 3},
-		"has no burst":                {capacity: 1, rates: []float64{2}},
-		"has no burst, with three":    {capacity: 1, rates: []float64{2}, processes: 3},
-		"is fast":                     {capacity: 100, rates: []float64{30}},
-		"is fast, with three":         {capacity: 100, rates: []float64{30}, processes: 3},
+		"is slow":                     {capacity: 1, rate: 0.3},
+		"is slow, with three":         {capacity: 1, rate: 0.3, processes: 3},
+		"has no burst":                {capacity: 1, rate: 2},
+		"has no burst, with three":    {capacity: 1, rate: 2, processes: 3},
+		"is fast":                     {capacity: 100, rate: 30},
+		"is fast, with three":         {capacity: 100, rate: 30, processes: 3},
 		"has less":                    {opts: []Option{PerHost(20, 10)}, refused: some},
 		"has less, with three":        {opts: []Option{PerHost(20, 10)}, refused: some, processes: 3},
-		"lowers, raises and restarts": {rates: []float64{5, 1, 5, 5}, refused: some},
+		"lowers, raises and restarts": {then: []float64{1, 5, 5}, refused: some},
 		"lies": {rewrite: lie, time: 24 * time.Hour, processes: 3, used: 1.0 / 60 / 5,
 			opts: []Option{PerHost(10, 5), WithMaxPause(time.Minute)}},
 		"is far away":                {latency: d, time: time.Hour, refused: some},
@@ -232,17 +234,14 @@ func TestVendors(t *testing.T) {
 	} {
 		bubble(name, func(t *testing.T) {
 			c.capacity, c.time = cmp.Or(c.capacity, 10), cmp.Or(c.time, 10*time.Minute)
-			if c.rates == nil {
-				c.rates = []float64{5}
-			}
+			rates := append([]float64{cmp.Or(c.rate, 5)}, c.then...)
 			if c.opts == nil {
-				c.opts = []Option{PerHost(c.capacity, c.rates[0])}
+				c.opts = []Option{PerHost(c.capacity, rates[0])}
 			}
-			v := &vendor{latency: c.latency, rewrite: c.rewrite,
-				told: make(map[string][2]time.Time)}
-			v.start(c.capacity, c.rates[0])
-			part := c.time / time.Duration(len(c.rates))
-			for i, rate := range c.rates[1:] {
+			v := &vendor{latency: c.latency, rewrite: c.rewrite, told: map[string][2]time.Time{}}
+			v.start(c.capacity, rates[0])
+			part := c.time / time.Duration(len(rates))
+			for i, rate := range rates[1:] {
 				time.AfterFunc(time.Duration(i+1)*part, func() { v.start(c.capacity, rate) })
 			}
 			held := load(t, v, max(c.processes, 1), c.time, c.opts)
@@ -250,7 +249,7 @@ func TestVendors(t *testing.T) {
 				c.refused == oncePerPause && v.refused-first > held {
 				t.Errorf("%d refused in %d pauses", v.refused, held)
 			}
-			for i, rate := range c.rates {
+			for i, rate := range rates {
 				if used := v.granted[i] / rate / part.Seconds(); used < cmp.Or(c.used, 0.95) {
 					t.Errorf("%v of the rate used in part %d", used, i)
 				}
@@ -262,10 +261,8 @@ func TestVendors(t *testing.T) {
 // Pauses and the attempts that they move meet at any point, in real time.
 func TestPausesOfManyAttempts(t *testing.T) {
 	const goroutines, requests = 16, 150
-	s := newScript()
-	s.answer = func(n int, r *http.Request) *http.Response {
-		return respond(r, []string{"429\nRetry-After-Ms: 0.05", "200"}[n%2])
-	}
+	answers := []string{"429\nRetry-After-Ms: 0.05", "200"}
+	s := newScript(slices.Repeat(answers, goroutines*requests/2)...)
 	client := New(s, Rules(perSecond("all", 1, 50_000), perSecond("each", 1, 50_000)))
 	client.rules[0].Key = func(*http.Request) string { return "all" }
 	var all sync.WaitGroup
