@@ -231,7 +231,6 @@ func (a *attempt) takeTurns() error {
 	return ctx.Err()
 }
 
-// endTurns lets the next attempts have their turns.
 func (a *attempt) endTurns() {
 	for i := range a.parts {
 		if p := &a.parts[i]; p.endTurn != nil {

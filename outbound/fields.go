@@ -17,7 +17,6 @@ import (
 // reset. A form that names the unit is about a minute, if the reset is not later.
 type family struct{ form, limit, remaining, reset string }
 
-// families has the families that servers send.
 var families = []family{
 	// The draft since 03. A pair of its dictionary is about the limit that is read first.
 	{limit: "Ratelimit-Policy", remaining: "Ratelimit"},
@@ -169,7 +168,6 @@ func hasLeft(h http.Header) bool {
 	return true
 }
 
-// addFamily adds what the fields of a family say.
 func (x *answer) addFamily(f *family) {
 	if f.reset == "" {
 		x.add(nil, f.limit, "limit") // 100;w=60 in the drafts 03 to 07

@@ -15,7 +15,6 @@ import (
 
 const mostKeys = 10_000 // that a rule remembers if no attempt has them
 
-// rule is a Rule in use.
 type rule struct {
 	Rule
 	learns  bool // it has no limit

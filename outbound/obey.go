@@ -9,8 +9,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// A key of a rule without a limit has this one until the server says another. If the server
-// refuses, or says that nothing is left, but not what the limit is, one attempt at a time may go.
+// unlimited is the limit of a key of a rule without one, until the server says another.
 var unlimited = tb.Limit{Capacity: 1 << 20, Tokens: 1_000_000, Per: time.Second}
 
 const (

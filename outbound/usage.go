@@ -34,21 +34,18 @@ type body struct {
 	charge tb.StoreCharge
 }
 
-// Read implements io.Reader.
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.pass(p[:n], err != nil)
 	return n, err
 }
 
-// Close implements io.Closer.
 func (b *body) Close() error {
 	err := b.ReadCloser.Close()
 	b.pass(nil, true)
 	return err
 }
 
-// pass passes a part of the body to the reader.
 func (b *body) pass(p []byte, isLast bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
