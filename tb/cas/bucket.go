@@ -49,7 +49,7 @@ func (b *Bucket) Allow() tb.Decision {
 			return d
 		}
 	}
-	return b.spend(t, 1)
+	return b.take(t, 1)
 }
 
 // AllowN takes a number of tokens, or none; see Limiter.AllowN.
@@ -76,12 +76,7 @@ func (b *Bucket) take(t uint64, cost float64) tb.Decision {
 			return d
 		}
 	}
-	return b.spend(t, cost)
-}
-
-// spend is take for a cell in any state.
-func (b *Bucket) spend(t uint64, tokens float64) tb.Decision {
-	o, _, _ := spend(b, t, request{tokens: tokens})
+	o, _, _ := spend(b, t, request{tokens: cost})
 	return o.Decision
 }
 
@@ -135,21 +130,17 @@ func (b *Bucket) SetLimitAt(t time.Time, limit tb.Limit) error {
 // eras, unless the bucket would lose by it: see SetLimit. The cell of a hold that ends later stays,
 // because it needs no era before m. enter runs under the lock of SetLimit.
 func (b *Bucket) enter(m *layout, t uint64) *layout {
+	b.fill(m, t) // before the first grant it is full
 	whole := true
-	for found := false; !found; {
-		_, found = visit(b, b.load(), t, func(_ *layout, c *cell, has balance) (balance, bool) {
-			word := c.word.Load()
-			if until, _ := c.heldUntil(word); m.owns(c) || c.isHeld() && until > m.begin {
-				return has, false
-			}
-			tokens, since := m.tokensSince(c, word)
-			whole = since <= m.begin && tokens%int64(maxScale/m.scale) == 0
-			return has, whole
-		})
-		if !found { // before the first grant it is full
-			b.fill(m, t)
+	visit(b, b.load(), t, func(_ *layout, c *cell, has balance) (balance, bool) {
+		word := c.word.Load()
+		if until, _ := c.heldUntil(word); m.owns(c) || c.isHeld() && until > m.begin {
+			return has, false
 		}
-	}
+		tokens, since := m.tokensSince(c, word)
+		whole = since <= m.begin && tokens%int64(maxScale/m.scale) == 0
+		return has, whole
+	})
 	if !whole {
 		return m
 	}

@@ -14,10 +14,9 @@
 //
 //	max(0, deficit − (S(t) − s))
 //
-// S is one integer function and its differences telescope, so nothing is ever rounded away. The
-// base is a value of S too: about the bucket's time when its cell was made. A cell is the word and,
-// beside it, the base, and the owner if it is not 0. These never change. A bucket in debt has the
-// unit before its slot as its time, and a deficit of the capacity and one unit.
+// The base is a value of S too: about the bucket's time when its cell was made. A cell is the word
+// and, beside it, the base, and the owner if it is not 0. These never change. A bucket in debt has
+// the unit before its slot as its time, and a deficit of the capacity and one unit.
 //
 // The delta has at least 32 bits. It spans at least four times the time to fill a bucket, and 250
 // times or more for capacities up to 100 million. If it runs out, the next grant seals the word and

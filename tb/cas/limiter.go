@@ -269,7 +269,6 @@ func (p place[K]) replace(old *cell, x content) *cell {
 	return p.table.Replace(p.key, old, x.owner, func(next *cell) { next.init(x) })
 }
 
-// insert decides a call on a key that is not in the table.
 func (p place[K]) insert(
 	m *layout, t uint64, want request,
 ) (o result, r receipt, done bool, err error) {
