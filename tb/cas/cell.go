@@ -14,9 +14,8 @@ const blockBits = 21
 // ownedBit is set in the base of a cell that has an owner other than 0.
 const ownedBit = uint64(1) << 63
 
-// cell is the state of a bucket at one base, under one limit. The package documentation explains
-// the word. The owner of its layout is the tag of the cell, which it has only if that is not 0. Base
-// and owner are immutable.
+// cell is the state of a bucket at one base, under one limit. The owner of its layout is its tag,
+// which it has only if that is not 0. Base and owner are immutable.
 type cell struct {
 	word atomic.Uint64
 	base uint64 // in blocks, and ownedBit

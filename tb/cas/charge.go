@@ -92,8 +92,7 @@ func (p *part[H]) Enter(t time.Time) {
 	})
 }
 
-// take takes p at t. c is what the bucket's cell has been, or nil. take starts with the fast path of
-// spend.
+// take takes p at t, by the fast path if it can. c is what the bucket's cell has been, or nil.
 func (p *part[H]) take(c *cell, t uint64) (tb.Decision, error) {
 	p.receipt = receipt{}
 	if c != nil && p.keep == 0 {

@@ -18,12 +18,11 @@
 // and, beside it, the base, and the owner if it is not 0. These never change. A bucket in debt has
 // the unit before its slot as its time, and a deficit of the capacity and one unit.
 //
-// The delta has at least 32 bits. It spans at least four times the time to fill a bucket, and 250
-// times or more for capacities up to 100 million. If it runs out, the next grant seals the word and
-// replaces the cell by a successor at a later base. So does a call after a change of the limit or
-// the tier, and each change of a held bucket but Cancel. This is a move: it allocates, and takes
-// the lock of one hash bucket of the map for a few instructions. It waits neither for an insert nor
-// for the table to grow. DESIGN.md has the proofs.
+// The delta spans at least four times the time to fill a bucket. If it runs out, the next grant
+// seals the word and replaces the cell by a successor at a later base. So does a call after a
+// change of the limit or tier, and each change of a held bucket but Cancel. This is a move: it
+// allocates, and takes the lock of one hash bucket of the map for a few instructions. It waits
+// neither for an insert nor for the table to grow. DESIGN.md has the proofs.
 //
 // # Memory and eviction
 //

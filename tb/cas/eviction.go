@@ -28,8 +28,7 @@ func (e *evictor) Stamp(c *cell) (stamp, word uint64, final bool) {
 	return m.fullAt(m.balanceSince(c, word)), word, isSealed(word)
 }
 
-// Retire implements lru.Values. DESIGN.md §4 says, of late readings, from when on a bucket counts as
-// evicted, and what is forgiven.
+// Retire implements lru.Values. What an eviction forgives is in DESIGN.md §4, late readings.
 func (e *evictor) Retire(c *cell, stamp, word, now uint64) bool {
 	if !c.word.CompareAndSwap(word, evicted) {
 		return false

@@ -263,8 +263,7 @@ func look[H home](
 // layout. It still is the cell if its word is not sealed.
 func peek[H home](h H, c *cell, m *layout, t uint64, want *request) (tb.Decision, error) {
 	if c != nil && m.owns(c) && want.isPlain() {
-		if word := c.word.Load(); !isSealed(word) {
-			// decide, without what a plain call has no use for
+		if word := c.word.Load(); !isSealed(word) { // decide, for a plain call
 			cost := m.unitsOf(want.tokens)
 			b := m.balanceOf(c.base, word).refilled(m.supply.at(t))
 			if b.deficit += cost; b.deficit > m.capacity {
