@@ -173,8 +173,7 @@ func (m *layout) refusal(b balance, t, cost uint64) tb.Decision {
 // more than maxDebt, because at a late reading a debt is deeper.
 const deepestDebt = 1 << 32
 
-// mostDebt is the most units of debt that a level reports. At a late reading the debt is higher by
-// the supply since.
+// mostDebt is the most units of debt that a level reports. At a late reading the debt is higher.
 const mostDebt = 1 << 61
 
 // balance is the state of a bucket at its own time, as the supply clock shows it. The deficit is
