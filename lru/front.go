@@ -15,8 +15,7 @@ type front[V any] struct {
 	pairs atomic.Pointer[[]pair[V]]
 }
 
-// pair is a hash and a value. Two goroutines that store at the same time may leave the hash of one
-// and the value of the other, so a look-up compares the key too.
+// pair is a hash and a value, maybe of two stores at once. So a look-up compares the key too.
 type pair[V any] struct {
 	hash  atomic.Uint64
 	value atomic.Pointer[V]

@@ -141,15 +141,6 @@ func (t *table[K, V]) hasCollided(hash uint64) bool {
 	return all != nil && (*all)[hash]
 }
 
-// recordCollision records that look-ups of hash must go on to nextHash(hash).
-func (t *table[K, V]) recordCollision(hash uint64) {
-	all := map[uint64]bool{hash: true}
-	if old := t.collided.Load(); old != nil {
-		maps.Copy(all, *old)
-	}
-	t.collided.Store(&all)
-}
-
 // find returns the small map that has the hash and the value stored under it, or nil and nil. It
 // does not miss a key that is being moved: see "Small maps" in DESIGN.md §4.
 func (t *table[K, V]) find(hash uint64) (*smallMap[V], *V) {
@@ -175,8 +166,12 @@ func (t *table[K, V]) find(hash uint64) (*smallMap[V], *V) {
 // store adds v, whose key has the given hash and is not in the table. stored is what probe
 // returned for it.
 func (t *table[K, V]) store(hash, stored uint64, v *V) {
-	for ; hash != stored; hash = nextHash(hash) {
-		t.recordCollision(hash)
+	for ; hash != stored; hash = nextHash(hash) { // look-ups must go on to the next hash
+		all := map[uint64]bool{hash: true}
+		if old := t.collided.Load(); old != nil {
+			maps.Copy(all, *old)
+		}
+		t.collided.Store(&all)
 	}
 	slot := t.slot(stored)
 	for t.spans[slot].crowded() {
