@@ -51,7 +51,7 @@ func (b *compilation) newSource(name string, path policy.Path) source {
 		b.errs.Add(path, "%v", err)
 	case extractor != nil:
 		s.value = once(func(c *call) string { return extractor(c.r) })
-	case policy.IsAddressKey(name): // setPrefix has the networks of one with prefixes
+	case policy.IsAddressKey(name): // newRules has those of one with prefixes
 		s.value, s.matcher = once((*call).clientText), addressMatcher
 		s.networks = &b.l.address.Rules
 	case kind == "header" && part != "":
@@ -82,13 +82,6 @@ func (b *compilation) newSource(name string, path policy.Path) source {
 			"or a key that the application adds (got %q)", name)
 	}
 	return s
-}
-
-// setPrefix makes an address share its bucket with the IPv6 addresses that have as many bits in
-// common.
-func (s *source) setPrefix(bits int, f *addressFinder) {
-	networks := f.WithIPv6Bits(bits)
-	s.name, s.networks = "ip:address/"+strconv.Itoa(bits), &networks
 }
 
 func equal(want string) (holds func(string) bool, must string) {

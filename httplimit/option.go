@@ -43,8 +43,11 @@ type liveSettings struct {
 
 func (s *settings) apply(opts []Option) error {
 	s.extractors = map[string]func(*http.Request) string{}
-	s.header = requestHeader
-	s.claims = contextClaims
+	s.header = func(r *http.Request, name string) []string { return r.Header[name] }
+	s.claims = func(r *http.Request) map[string]any {
+		claims, _ := r.Context().Value(claimsKey{}).(map[string]any)
+		return claims
+	}
 	s.timeout = defaultTimeout
 	var errs []error
 	for _, o := range append([]Option{WithClientAddress(ClientAddress{})}, opts...) {
@@ -107,8 +110,6 @@ func WithHeader(values func(r *http.Request, name string) []string) Option {
 	return withValid(values != nil, "WithHeader: want a function",
 		func(s *settings) { s.header = values })
 }
-
-func requestHeader(r *http.Request, name string) []string { return r.Header[name] }
 
 // WithExtractors is WithExtractor for the keys for which find returns a function, such as the
 // placeholders of a server. The keys of WithExtractor come first. An error says what is wrong with

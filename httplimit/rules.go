@@ -179,7 +179,9 @@ func (b *compilation) newRules(s *policy.RuleSet, r *policy.Rule, path policy.Pa
 		}
 		for j, k := range r.Keys {
 			if bits, _ := policy.PrefixesOf(k); i < len(bits) {
-				c.sources[j].setPrefix(bits[i], &b.l.address)
+				networks := b.l.address.WithIPv6Bits(bits[i])
+				c.sources[j].name = "ip:address/" + strconv.Itoa(bits[i])
+				c.sources[j].networks = &networks
 			}
 		}
 		if c.Limit.Validate() == nil {

@@ -1,8 +1,6 @@
 package httplimit
 
-import (
-	"net/http"
-)
+import "net/http"
 
 // Middleware returns a handler that passes granted requests to next, with its fields already set
 // in the header of the response, and responds to all other requests itself. It passes the

@@ -205,11 +205,6 @@ func ContextWithClaims(ctx context.Context, claims map[string]any) context.Conte
 	return context.WithValue(ctx, claimsKey{}, claims)
 }
 
-func contextClaims(r *http.Request) map[string]any {
-	claims, _ := r.Context().Value(claimsKey{}).(map[string]any)
-	return claims
-}
-
 // unverifiedClaims decodes the claims of a bearer token, the first of the values of Authorization.
 // It does not check the signature.
 func unverifiedClaims(values []string) map[string]any {

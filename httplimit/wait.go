@@ -126,8 +126,7 @@ func (c *call) undo() {
 	}
 }
 
-// delayCounts counts the delays of a rule. There is one copy of it, because a processor that
-// serves requests that wait has time.
+// delayCounts counts the delays of a rule. One copy is enough: requests that wait have time.
 type delayCounts struct {
 	waiting         atomic.Int64
 	delayed, hungUp atomic.Uint64
