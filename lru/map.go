@@ -125,10 +125,10 @@ const (
 )
 
 // Insert adds a copy of key and a value that set initializes, unless the map has the key. at is the
-// spot at which Recent has not found it, or the zero Spot. A tag other than 0 stands in front of the
-// value, which must know whether it has one: see TagOf. Insert first drops up to 16 values whose
-// stamp is at most idle. If the map is then full, it evicts the value with the least stamp, or
-// refuses the key.
+// spot at which Recent has not found it, or the zero Spot. A tag other than 0 stands in front of
+// the value, which must know whether it has one: see TagOf. Insert first drops up to 16 values
+// whose stamp is at most idle. If the map is then full, it evicts the value with the least stamp,
+// or refuses the key.
 //
 // now is the time of the call. A value whose stamp is at most now has nothing to lose. To find
 // one, Insert corrects stale stamps. It stops once it has found one and made at least 16

@@ -63,8 +63,8 @@ func (f fence) judge(t *testing.T) {
 		}
 		var log []byte
 		for i := range 200 {
-			log = fmt.Appendf(log, "192.0.2.%d - - [01/Jul/2026:%02d:00:00 +0000] \"GET /a HTTP/1.1\" 200 9\n",
-				i%9, i/9)
+			const line = "192.0.2.%d - - [01/Jul/2026:%02d:00:00 +0000] \"GET /a HTTP/1.1\" 200 9\n"
+			log = fmt.Appendf(log, line, i%9, i/9)
 		}
 		f.write(t, "access.log", string(log))
 		f.run(t, f.dir, "bash", "-euc", f.text)
