@@ -79,7 +79,11 @@ func (r *rule) newLimiter(limit tb.Limit) (limiter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return all[0].(limiter), nil
+	l, ok := all[0].(limiter)
+	if !ok {
+		err = fmt.Errorf("outbound: the store %T returns no limiter with the method Hold", r.store)
+	}
+	return l, err
 }
 
 // get returns a key for an attempt, which subtracts itself from the users at its end.

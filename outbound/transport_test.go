@@ -546,8 +546,8 @@ func TestNewPanics(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
-				if _, ok := recover().(error); !ok {
-					t.Error("no panic")
+				if err, ok := recover().(error); !ok || errors.As(err, new(interface{ RuntimeError() })) {
+					t.Error("no panic with an error of the package:", err)
 				}
 			}()
 			f()
