@@ -45,11 +45,15 @@ func newCache[K comparable](max int, refuse bool) *cache[K] {
 // use looks key up, adds it if it is not there, and reports whether it was.
 func (c *cache[K]) use(key K) (hit bool) {
 	c.now++
-	if i := c.Load(key); i != nil {
+	i, at := c.Recent(key)
+	if i != nil && i.dead.Load() {
+		i = c.Load(key)
+	}
+	if i != nil {
 		i.used.Store(c.now)
 		return true
 	}
-	c.Insert(key, Spot{}, c.now, 0, 0, setStamp(c.now))
+	c.Insert(key, at, c.now, 0, 0, setStamp(c.now))
 	return false
 }
 

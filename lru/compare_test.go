@@ -97,7 +97,8 @@ func (c *comparison) insert(key int, stamp uint64) {
 		idle = 0
 	}
 	c.values = tracker{}
-	_, until, outcome := c.table.Insert(key, Spot{}, c.now, idle, 0, func(v *trackedValue) uint64 {
+	_, at := c.table.Recent(key)
+	_, until, outcome := c.table.Insert(key, at, c.now, idle, 0, func(v *trackedValue) uint64 {
 		*v = trackedValue{stamped: e, lastRead: stamp}
 		return stamp
 	})

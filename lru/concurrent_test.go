@@ -18,10 +18,10 @@ func TestBoundHoldsAtEveryInstant(t *testing.T) {
 			for range 5000 {
 				now := clock.Add(1)
 				k := rng.IntN(4 * bound)
-				if v := c.Load(k); v != nil {
+				if v, at := c.Recent(k); v != nil {
 					v.used.Store(now)
 				} else {
-					c.Insert(k, Spot{}, now, 0, 0, func(v *item) uint64 {
+					c.Insert(k, at, now, 0, 0, func(v *item) uint64 {
 						if n := c.items.live.Add(1); n > bound {
 							t.Errorf("%d values alive, want at most %d", n, bound)
 						}

@@ -34,10 +34,11 @@ func TestRecentIsAHint(t *testing.T) {
 		if v := c.front.at(at.Hash); v != next || v == old {
 			t.Errorf("%q: the front has %p, want %p", key, v, next)
 		}
-		c.Remember(at.Hash, old, false)
-		c.Remember(at.Hash, next, false) // in the place of the same key
-		if v, _ := c.Recent(key); v != next {
-			t.Errorf("%q: the front has %p, want %p", key, v, next)
+		for _, v := range []*item{old, next} { // each in the place of the same key
+			c.Remember(at.Hash, v, false)
+			if got, _ := c.Recent(key); got != v {
+				t.Errorf("%q: the front has %p, want %p", key, got, v)
+			}
 		}
 		dead := weak.Make(next)
 		c.use("b") // evicts key

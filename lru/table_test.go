@@ -260,7 +260,7 @@ func TestKeysWithTheSameHash(t *testing.T) {
 		c.use(float64(keys + k))
 		check("evicted")
 		for i := keys + k; i > k; i-- {
-			if c.Load(float64(i)) == nil {
+			if v, _ := c.Recent(float64(i)); v == nil {
 				t.Fatalf("key %d is not found", i)
 			}
 		}
