@@ -183,6 +183,8 @@ func plantAll(t *testing.T, dir, pkg string, all []*mutant) {
 			fmt.Fprintf(&b, "case %d:\n//line mutant%[1]d:1\n%s\n", m.number, m.text)
 			if f.Type.Results == nil {
 				b.WriteString("return\n")
+			} else { // the body of a mutant may end, with a break in place of a continue
+				b.WriteString("panic(\"no result\")\n")
 			}
 			if i+1 == len(mutants) || f != mutants[i+1].function {
 				b.WriteString("}\n")
