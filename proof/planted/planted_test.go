@@ -42,7 +42,7 @@ var proofs = []string{
 var parts = []part{
 	{"tb", []string{"./tb", "./tb/mutex", "./tb/cas"}},
 	{"lru", append([]string{"./lru", "./tb/cas"}, proofs...)},
-	{"tb/cas", append([]string{"./tb/cas"}, proofs...)},
+	{"tb/cas", append([]string{"./tb/cas", "./"}, proofs...)}, // and the root
 	{"tb/mutex", append([]string{"./tb/mutex", "./tb/cas"}, proofs...)},
 	{"rate", []string{"./rate", "./benchmarks/compare/xtime"}},
 	{"adapt", []string{"./adapt", "./httplimit"}},
