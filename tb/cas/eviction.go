@@ -17,7 +17,7 @@ type evictor struct {
 	earliest uint64 // the instant before which no new bucket starts: DESIGN.md §4, late readings
 
 	evictedFull, evictedInDebt uint64
-	forgiven                   uint64 // millionths of a token
+	forgiven                   wide // millionths of a token, which a uint64 may not hold
 }
 
 // Stamp implements lru.Values. The stamp of a cell is the instant at which its bucket will be full:
@@ -49,7 +49,7 @@ func (e *evictor) Retire(c *cell, stamp, word, now uint64) bool {
 		most = m.capacity + deepestDebt*m.scale
 	}
 	e.evictedInDebt++
-	e.forgiven += m.micros(min(b.missing(m.supply.at(now)), most))
+	e.forgiven = e.forgiven.plus(m.micros(min(b.missing(m.supply.at(now)), most)))
 	return true
 }
 
@@ -58,7 +58,7 @@ func (e *evictor) stats(keys int) tb.Stats {
 		Keys:          keys,
 		EvictedFull:   e.evictedFull,
 		EvictedInDebt: e.evictedInDebt,
-		Forgiven:      float64(e.forgiven) / maxScale,
+		Forgiven:      (float64(e.forgiven.hi)*(1<<64) + float64(e.forgiven.lo)) / maxScale,
 		RefusedNew:    e.refused.Load(),
 	}
 }

@@ -53,13 +53,13 @@ func (l *Limiter[K]) evict(now uint64) {
 	was := b.present()
 	m := was.limit
 	now = max(now, b.until) // the time of a hold is no debt
-	tokens, since := m.refilled(was, now)
 	l.stats.EvictedInDebt++
-	most := m.capacity
+	most := m.capacity - was.tokens + m.capacity
 	if was.inDebt { // its time is a slot, and not a reading from the future
-		most = deepestDebt * m.scale
+		most = m.capacity + deepestDebt*m.scale
 	}
-	l.forgiven += m.micros(m.capacity - tokens + since.above(m.supply(now), most))
+	missing := min(m.missing(was, now), most)
+	l.forgiven = l.forgiven.plus(uint64(m.micros(missing)))
 }
 
 // put gives b a state, and adds a new bucket to the table.

@@ -37,7 +37,7 @@ type Limiter[K comparable] struct {
 	inserts  uint64
 	earliest uint64 // time before which no new bucket starts
 	stats    tb.Stats
-	forgiven int64 // millionths of a token
+	forgiven wide // millionths of a token, which an int64 may not hold
 	settled  tokenSum
 	unpaid   tokenSum
 }
@@ -174,7 +174,7 @@ func (l *Limiter[K]) Stats() tb.Stats {
 	defer l.mu.Unlock()
 	s := l.stats
 	s.Keys = len(l.buckets)
-	s.Forgiven = float64(l.forgiven) / millionths
+	s.Forgiven = (float64(l.forgiven.hi)*(1<<64) + float64(l.forgiven.lo)) / millionths
 	s.Settled, s.Unpaid = l.settled.sum(), l.unpaid.sum()
 	return s
 }

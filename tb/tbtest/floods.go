@@ -110,29 +110,31 @@ func drainingFloodUnderRefuseNew(s *suite) {
 
 // A caller that drains all keys of a full table can have a debt forgiven. Stats reports it.
 func drainingFloodUnderForgiveLeast(s *suite) {
-	f := s.new(perSecond(10, 1), tb.WithMaxKeys(1000))
-	l := skipUnless[hasStats](f)
-	over := 0
-	for i := range floodCalls {
-		if i%100 == 0 { // the clock stands still: each grant after the first is above C1
-			if f.allowN("victim", 10).Allowed && i > 0 {
-				over += 10
+	for _, capacity := range []int{10, tb.MaxCapacity} { // also more than 2⁶⁴ millionths in all
+		f := s.new(perSecond(capacity, 1), tb.WithMaxKeys(1000))
+		l := skipUnless[hasStats](f)
+		over := 0 // grants above C1
+		for i := range floodCalls {
+			if i%100 == 0 { // the clock stands still: each grant after the first is above C1
+				if f.allowN("victim", capacity).Allowed && i > 0 {
+					over++
+				}
+			}
+			if d := f.allowN("new "+strconv.Itoa(i), capacity); !d.Allowed {
+				s.Fatalf("the first call on new key %d: %+v, want granted", i, d)
 			}
 		}
-		if d := f.allowN("new "+strconv.Itoa(i), 10); !d.Allowed {
-			s.Fatalf("the first call on new key %d: %+v, want granted", i, d)
+		// Every insert drained a key. Once the table was full, every insert evicted a drained key.
+		st := l.Stats()
+		if over == 0 || st.Forgiven != float64(capacity)*float64(st.EvictedInDebt) {
+			s.Errorf("%+v: the victim was granted %d times above C1", st, over)
 		}
-	}
-	// Every insert drained a key. Once the table was full, every insert evicted a drained key.
-	st := l.Stats()
-	if over == 0 || int(st.Forgiven) != 10*int(st.EvictedInDebt) || float64(over) > st.Forgiven {
-		s.Errorf("%+v: the victim was granted %d tokens above C1", st, over)
-	}
-	if st.EvictedFull != 0 || st.Keys != 1000 {
-		s.Errorf("%+v: want no full bucket evicted, and 1000 keys", st)
-	}
-	if inserts := floodCalls + over/10 + 1; int(st.EvictedInDebt) != inserts-1000 {
-		s.Errorf("%+v: want %d evictions", st, inserts-1000)
+		if st.EvictedFull != 0 || st.Keys != 1000 {
+			s.Errorf("%+v: want no full bucket evicted, and 1000 keys", st)
+		}
+		if inserts := floodCalls + over + 1; int(st.EvictedInDebt) != inserts-1000 {
+			s.Errorf("%+v: want %d evictions", st, inserts-1000)
+		}
 	}
 }
 

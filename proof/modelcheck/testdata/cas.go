@@ -127,7 +127,7 @@ func (exposed) Settle(_ string, r tb.Reservation, actual float64) error {
 
 // Digest returns a digest of the data that the lock of the table guards.
 func (e *evictor) Digest() uint64 {
-	return modelcheck.Hash([...]uint64{e.earliest, e.evictedFull, e.evictedInDebt, e.forgiven})
+	return modelcheck.Hash([...]uint64{e.earliest, e.evictedFull, e.evictedInDebt, e.forgiven.lo})
 }
 
 func (l exposed) Has(key string) bool {
