@@ -127,14 +127,15 @@ func (b *Bucket) SetLimitAt(t time.Time, limit tb.Limit) error {
 }
 
 // enter makes a cell of m, so that no cell of an era before is left, and returns m without these
-// eras, unless the bucket would lose by it: see SetLimit. The cell of a hold that ends later stays,
-// because it needs no era before m. enter runs under the lock of SetLimit.
+// eras, unless the bucket would lose by it: see SetLimit. The cell of a hold that ends later stays.
+// The caller that has sealed it may replace it by one of an era before m. SetLimit has its lock.
 func (b *Bucket) enter(m *layout, t uint64) *layout {
 	b.fill(m, t) // before the first grant it is full
 	whole := true
 	visit(b, b.load(), t, func(_ *layout, c *cell, has balance) (balance, bool) {
 		word := c.word.Load()
 		if until, _ := c.heldUntil(word); m.owns(c) || c.isHeld() && until > m.begin {
+			whole = m.owns(c) || !isSealed(word)
 			return has, false
 		}
 		tokens, since := m.tokensSince(c, word)

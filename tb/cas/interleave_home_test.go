@@ -128,6 +128,28 @@ func TestUnpaidTokensAreCountedInTheUnitsOfTheCharge(t *testing.T) {
 	}
 }
 
+// A call on a bucket whose hold has ended is stopped before its swap. Meanwhile a SetLimit ends its
+// era, at a reading from before the end of the hold, and another one ends the next era.
+func TestSlowGrantOfAnEraBeforeTheLast(t *testing.T) {
+	h, start := newStopped(t), time.Unix(0, 0)
+	h.Hold(start.Add(time.Hour))
+	h.step, h.skip, h.meanwhile = views, 1, func() {
+		for i, at := range []time.Duration{time.Hour - 1, 4 * time.Hour} {
+			limit := tb.Limit{Capacity: 10 * (i + 2), Tokens: 1, Per: time.Hour}
+			if err := h.SetLimitAt(start.Add(at), limit); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	o, _, err := spend(h, h.clock.instant(start.Add(4*time.Hour)), request{tokens: 3})
+	if err != nil || !o.Allowed || h.meanwhile != nil {
+		t.Fatalf("%+v, %v, stopped %t, want granted", o.Decision, err, h.meanwhile == nil)
+	}
+	if got := h.LevelAt(start.Add(5 * time.Hour)).Tokens; got != 1 {
+		t.Errorf("%v tokens, want the 3 and 1 since the hold less the 3 that were taken", got)
+	}
+}
+
 // A SetLimit is stopped where it reads the clock, while another one is called. Each ends an era.
 func TestTwoChangesAtOnceEndTwoEras(t *testing.T) {
 	var meanwhile func()
