@@ -296,7 +296,8 @@ func TestCancelAfterRestoreGivesNothingBack(t *testing.T) {
 	})
 }
 
-// A key that a full table does not take in when it is restored is no call that was refused.
+// A table that is full refuses the key of a state, as it refuses any other new key, but counts no
+// call that was refused.
 func TestRestoreRefusesNoCall(t *testing.T) {
 	now := time.Unix(1e6, 0)
 	limits := []tb.Limit{{Capacity: 10, Tokens: 1, Per: time.Second}}
@@ -305,10 +306,25 @@ func TestRestoreRefusesNoCall(t *testing.T) {
 			t.Fatalf("%+v, %v", d, err)
 		}
 		err := l.Restore(maps.All(map[string]tb.State{"b": {Tokens: 5, At: now}}))
-		if s := l.Stats(); err != nil || s.Keys != 1 || s.RefusedNew != 0 {
-			t.Errorf("%v, %+v", err, s)
+		s, got := l.Stats(), tokensOf(t, l, "a")
+		if err != nil || s.Keys != 1 || s.RefusedNew != 0 || got != 9 {
+			t.Errorf("%v, %+v, and a has %v tokens", err, s, got)
 		}
 	}, tb.WithMaxKeys(1), tb.WithOverflow(tb.RefuseNew))
+}
+
+// A key that is restored evicts buckets that were full for a minute, as any other new key does.
+func TestRestoreDropsIdleKeys(t *testing.T) {
+	now := time.Unix(1e6, 0)
+	limits := []tb.Limit{{Capacity: 10, Tokens: 1, Per: time.Second}}
+	onBoth(t, &now, limits, nil, func(t *testing.T, l both) {
+		_, _ = l.Allow(t.Context(), "a")
+		now = now.Add(time.Minute + time.Second)
+		err := l.Restore(maps.All(map[string]tb.State{"b": {Tokens: 5, At: now}}))
+		if s := l.Stats(); err != nil || s.Keys != 1 || s.EvictedFull != 1 {
+			t.Errorf("%v, %+v, want b alone", err, s)
+		}
+	})
 }
 
 // With the greater capacity a token is one unit, and with the smaller one it is a million. A debt

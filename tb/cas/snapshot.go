@@ -133,7 +133,7 @@ func (p place[K]) restore(s saved, t uint64) {
 			continue
 		}
 		x := m.cellOf(b, t)
-		_, _, result := p.table.Insert(p.key, p.at, t, 0, x.owner, func(c *cell) uint64 {
+		_, _, result := p.table.Insert(p.key, p.at, t, t-min(t, idleTime), x.owner, func(c *cell) uint64 {
 			c.init(x)
 			return m.fullAt(b)
 		})

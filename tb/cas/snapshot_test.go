@@ -122,30 +122,6 @@ func TestTierOfAStateCountsIfThereAreTiers(t *testing.T) {
 	}
 }
 
-// A table that is full refuses the key of a state, as it refuses any other new key.
-func TestRestoreEndsIfTheTableRefusesAKey(t *testing.T) {
-	at := time.Now()
-	opts := []tb.Option{
-		tb.WithMaxKeys(1), tb.WithOverflow(tb.RefuseNew), tb.WithClock(func() time.Time { return at }),
-	}
-	for _, l := range []saver{
-		cas.NewTokenBucket(10, 1, opts...), mutex.NewTokenBucket(10, 1, opts...),
-	} {
-		if d, err := l.AllowN(t.Context(), "a", 4); err != nil || !d.Allowed {
-			t.Fatalf("%T: AllowN returned %+v, %v", l, d, err)
-		}
-		state := tb.State{Tokens: 2, At: at}
-		if err := l.Restore(maps.All(map[string]tb.State{"b": state})); err != nil {
-			t.Errorf("%T: Restore returned %v", l, err)
-		}
-		for key := range l.Snapshot() {
-			if key != "a" {
-				t.Errorf("%T: the table has the key %s", l, key)
-			}
-		}
-	}
-}
-
 // A restored bucket has the fewer tokens of the two, and a time in the future is now.
 func TestRestoreNeverFillsABucket(t *testing.T) {
 	now := time.Now()
