@@ -12,7 +12,7 @@ import (
 )
 
 // TestRestoredLimiterGoesOn restores snapshots into new limiters, of the other implementation too.
-// They decide as the limiter that goes on.
+// They decide as the limiter that goes on. So do all of them after another restore.
 func TestRestoredLimiterGoesOn(t *testing.T) {
 	indebted, held := 0, 0
 	eachProgram(t, *programs, func(rng *rand.ChaCha8) {
@@ -55,15 +55,20 @@ func TestRestoredLimiterGoesOn(t *testing.T) {
 				held++
 			}
 		}
-		now := runners[0].now.Add(in.within(limit) / 8)
-		for i := range runners {
-			if runners[i].now = now; i < 2 {
-				continue
-			}
-			if err := runners[i].Restore(maps.All(saved)); err != nil {
-				t.Fatal(err)
+		restore := func(runners []runner) {
+			for i := range runners {
+				if err := runners[i].Restore(maps.All(saved)); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
+		now := runners[0].now.Add(in.within(limit) / 8)
+		for i := range runners {
+			runners[i].now = now
+		}
+		restore(runners[2:])
+		next(runners)
+		restore(runners) // which are in use by now
 		next(runners)
 	})
 	if min(indebted, held) < *programs/10 {

@@ -26,6 +26,19 @@ func TestReplaceReplacesOnlyTheGivenValue(t *testing.T) {
 	}
 }
 
+// What a look-up has found out about a key counts for Insert only until the next insert.
+func TestInsertOfAKeyThatCameSince(t *testing.T) {
+	c := newCache[string](10, false)
+	_, a := c.Recent("a")
+	_, b := c.Recent("b")
+	c.Insert("a", a, 1, 0, 0, setStamp(1))
+	for key, at := range map[string]Spot{"a": a, "b": b} {
+		if _, _, o := c.Insert(key, at, 2, 0, 0, setStamp(2)); (o == Found) != (key == "a") {
+			t.Errorf("%s: outcome %v, want a found and b inserted", key, o)
+		}
+	}
+}
+
 // If the caller's function panics, the map is left unlocked and consistent.
 func TestPanicLeavesTheMapUnlocked(t *testing.T) {
 	c := newCache[string](1, false)
