@@ -110,7 +110,7 @@ func read(status int, h http.Header, learns bool) answer {
 		x.addFamily(&families[i])
 	}
 	// 503 and 403 have other causes, too.
-	isEmpty := func(n *notice) bool { return n.remaining == 0 }
+	isEmpty := func(n *notice) bool { return n.remaining == 0 && n.wait != unknown }
 	x.isRefusal = status == http.StatusTooManyRequests ||
 		mayRefuse && (x.retry != unknown || slices.ContainsFunc(x.notices, isEmpty))
 	return x
