@@ -167,13 +167,25 @@ func (a *attempt) take() error {
 		return ctx.Err()
 	}
 	var longest time.Duration
+	now := time.Now() // in another process from its decision on, which is not later
 	for i := range a.parts {
-		if p := &a.parts[i]; p.charge.Delay() > longest {
-			longest, a.slowest = p.charge.Delay(), p.rule
+		p := &a.parts[i]
+		d, pause := p.charge.Delay(), time.Duration(p.paused.Load())-now.Sub(a.t.made)
+		if d < pause { // it costs less than what the pause has left, and goes in place of that
+			if pause > within {
+				a.giveBack(nil)
+				p.rule.count(func(s *RuleStats) { s.TooLate++ })
+				return &tb.WaitError{Wait: pause, Deadline: true}
+			}
+			a.leave(p, 0, pause, now)
+			d = pause
+		}
+		if d > longest {
+			longest, a.slowest = d, p.rule
 		}
 	}
-	if longest > 0 { // in another process from its decision on, which is not later than now
-		a.slot = time.Now().Add(longest)
+	if longest > 0 {
+		a.slot = now.Add(longest)
 	}
 	return nil
 }

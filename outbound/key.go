@@ -43,7 +43,7 @@ type key struct {
 	text    string
 	limiter limiter      // of the rule, or of this key if the rule learns
 	users   atomic.Int32 // attempts that have it; it grows under rule.mu
-	paused  atomic.Int64 // the end of its last pause, in Unix nanoseconds
+	paused  atomic.Int64 // the end of its pause, in nanoseconds since Transport.made
 
 	takes sync.RWMutex // read while an attempt takes its charges, locked by a move
 	line  []*attempt   // that waits, in the order in which it came, under Transport.lines

@@ -86,6 +86,7 @@ func (a *attempt) pause(unit Unit, wait time.Duration, isRefusal bool, now time.
 	end := now.Add(wait)
 	isNew := false
 	p.takes.Lock()
+	p.paused.Store(max(p.paused.Load(), int64(end.Sub(a.t.made))))
 	a.t.move(p.key, end, func() {
 		if isNew = a.waitOf(p, now) < wait; isNew {
 			a.leave(p, p.charged, wait, now)
@@ -93,7 +94,6 @@ func (a *attempt) pause(unit Unit, wait time.Duration, isRefusal bool, now time.
 	})
 	p.takes.Unlock()
 	if isNew {
-		p.paused.Store(end.UnixNano())
 		a.t.held(a.r, p.rule, wait)
 	}
 }

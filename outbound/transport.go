@@ -25,6 +25,7 @@ type Transport struct {
 	hooks    Hooks
 	logger   *slog.Logger
 
+	made     time.Time         // when New was called
 	isShared bool              // other processes may take from the buckets
 	learns   bool              // a rule has no limit
 	units    [anyUnit + 1]bool // of the rules
@@ -41,6 +42,7 @@ func New(base http.RoundTripper, opts ...Option) *Transport {
 		base = http.DefaultTransport
 	}
 	t := &Transport{base: base, maxPause: time.Hour, logger: slog.New(slog.DiscardHandler)}
+	t.made = time.Now()
 	for _, o := range opts {
 		o(t)
 	}

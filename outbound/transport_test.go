@@ -281,9 +281,6 @@ func TestPauses(t *testing.T) {
 		"a pause beyond the deadline of what waits": {opts: []Option{PerHost(1, 0.5)},
 			answers: []string{"429\nRetry-After: 100"}, latency: time.Second,
 			send: "a b<50 c", want: "0 1(1m40s true) 101", order: "a c"},
-		"one of several keys": {opts: []Option{Rules(perSecond("r", 1, 1))},
-			answers: []string{"429\nRetry-After: 100"},
-			send:    "slow b slow b c", want: "0 0 0 1 100", order: "slow b c b slow"},
 	})
 }
 
@@ -315,8 +312,8 @@ func TestWaits(t *testing.T) {
 	costly := perSecond("r", 10, 1)
 	sixes := costly
 	sixes.Usage, sixes.Cost = usage.Read, func(*http.Request) float64 { return 6 }
-	costs := map[string]float64{"b": 10.5, "c": 1e308, "d": math.Inf(1)}
-	costly.Cost = func(r *http.Request) float64 { return costs[keyOf(r)] }
+	costs := map[string]float64{"b": 10.5, "c": 1e308, "d": math.Inf(1), "e": 10}
+	costly.Key, costly.Cost = Host, func(r *http.Request) float64 { return costs[keyOf(r)] }
 	play(t, scene{opts: []Option{Rules(perSecond("r", 1, 0.1))}}, map[string]scene{
 		"several limits": {opts: []Option{Rules(perSecond("minute", 4, 0.1), perSecond("second", 2, 1))},
 			send: "a a , a<0.5 a a a a", want: "0 0 0(1s true) 1 2 10 20", order: "a a a a a a",
@@ -326,6 +323,9 @@ func TestWaits(t *testing.T) {
 			stats: "{6 0 [{per-host 2 3s 0 0 0} {per-host-2 1 10s 0 0 0} {per-host-3 0 0s 0 0 0}]}"},
 		"a cost above the capacity": {opts: []Option{Rules(costly)}, send: "a b c d", order: "a",
 			want: "0" + strings.Repeat(fmt.Sprintf(" 0(%v false)", tb.Never), 3)},
+		"a pause, after a refused attempt that costs more": {opts: []Option{Rules(costly)},
+			answers: []string{"429\nRetry-After: 8"}, latency: time.Second / 2, order: "e a a",
+			send: "e a<5 a a", want: "0 0.5(8s true) 8.5 9.5"},
 		"contexts that end": {send: "a a!1 a!0 a@2", order: "a a",
 			want: "0 0(context canceled) 1(context canceled) 10"},
 		"a context that ends while another attempt waits behind": {send: "a a!1 a a@2",
