@@ -137,14 +137,15 @@ func (x *answer) pauses(most time.Duration) (all [anyUnit + 1]time.Duration) {
 }
 
 // limitOf returns the limit of a unit that a response says, or unlimited, and what is left of it.
-// Of several it is the one with the shortest window.
-func (x *answer) limitOf(unit Unit) (limit tb.Limit, left float64) {
+// Of several it is the one with the shortest window. It supplies a token in most at the latest.
+func (x *answer) limitOf(unit Unit, most time.Duration) (limit tb.Limit, left float64) {
 	limit, left = unlimited, infinite
 	for _, n := range x.notices {
 		tokens := int64(min(n.limit, tb.MaxCapacity, float64(n.window)))
-		isBetter := limit == unlimited || n.window < limit.Per
-		if isBetter && tokens > 0 && n.limit < infinite && (n.unit == unit || n.unit == anyUnit) {
-			limit, left = tb.Limit{Capacity: int(tokens), Tokens: tokens, Per: n.window}, n.remaining
+		window := time.Duration(min(float64(n.window), float64(tokens)*float64(most)))
+		isBetter := limit == unlimited || window < limit.Per
+		if isBetter && window > 0 && n.limit < infinite && (n.unit == unit || n.unit == anyUnit) {
+			limit, left = tb.Limit{Capacity: int(tokens), Tokens: tokens, Per: window}, n.remaining
 		}
 	}
 	return limit, left

@@ -57,6 +57,9 @@ func TestLearnedLimits(t *testing.T) {
 		"an hour after the server has said it": {answers: []string{"200\nRateLimit-Policy: 2;w=2"},
 			send: "a , a@3600 a a , a@3602 a a a", order: "a a a a a a a a",
 			want: "0 3600 3600 3601 3602 3602 3602 3602"},
+		"slower than a token in the longest pause": {opts: []Option{WithMaxPause(time.Minute)},
+			answers: []string{"200\nRateLimit-Limit: 2\nRateLimit-Remaining: 0\nRateLimit-Reset: 9999"},
+			send:    "a , a a", want: "0 60 120"},
 		"of which a part is used": {answers: used,
 			send: "a , a , a , a a", want: "0 0 0 50 52"},
 		// A server counts in whole tokens.

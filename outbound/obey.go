@@ -105,7 +105,7 @@ func (a *attempt) learn(p *part, x *answer, stops bool, now time.Time) {
 	k.takes.Lock() // so that of answers which come at the same time, one drains
 	defer k.takes.Unlock()
 	limit := k.limiter.Limit()
-	said, left := x.limitOf(p.rule.Unit)
+	said, left := x.limitOf(p.rule.Unit, a.t.maxPause)
 	switch {
 	case said != unlimited:
 		k.heard = now

@@ -246,9 +246,6 @@ func TestPauses(t *testing.T) {
 		"a pause that is shorter than the supply of a token": {
 			opts: []Option{PerHost(3, 0.1)}, answers: []string{"429\nRetry-After: 4"},
 			want: "0 4 14 24 34 44"},
-		"the longest pause": {
-			opts:    []Option{PerHost(3, 2), WithMaxPause(time.Minute)},
-			answers: []string{"429\nRetry-After: 1e308"}, want: "0 60 60.5 61 61.5 62"},
 		"the longest pause by default": {
 			answers: []string{"429\nRetry-After: 315360000"}, want: "0 3600 3600.5 3601 3601.5 3602"},
 		"a refusal with a reset": {answers: []string{"429\nX-RateLimit-Reset: 5"},
