@@ -92,7 +92,7 @@ func (r *rule) get(text string) *key {
 	defer r.mu.Unlock()
 	k := r.keys[text]
 	if k == nil {
-		if len(r.keys) >= mostKeys {
+		for n := 0; n < 2 && len(r.keys) >= mostKeys; n++ { // two, because attempts may have had more
 			r.forget()
 		}
 		k = &key{rule: r, text: text, limiter: r.limiter}
@@ -108,7 +108,7 @@ func (r *rule) get(text string) *key {
 	return k
 }
 
-// forget forgets a key that no attempt has. Of a few, it is the one whose pause ends first.
+// forget forgets the key of a few whose pause ends first, if there is one that no attempt has.
 func (r *rule) forget() {
 	var first *key
 	n := 0
@@ -116,7 +116,7 @@ func (r *rule) forget() {
 		if k.users.Load() == 0 && (first == nil || k.paused.Load() < first.paused.Load()) {
 			first = k
 		}
-		if n++; n >= 16 && first != nil {
+		if n++; n >= 16 {
 			break
 		}
 	}
