@@ -10,7 +10,7 @@ import (
 )
 
 // unlimited is the limit of a key of a rule without one, until the server says another.
-var unlimited = tb.Limit{Capacity: 1 << 20, Tokens: 1_000_000, Per: time.Second}
+var unlimited = tb.Limit{Capacity: 1 << 20, Tokens: 250_000, Per: time.Second}
 
 const (
 	memoryOfLimits = time.Hour        // of a limit that the server no longer says
@@ -128,10 +128,12 @@ func (a *attempt) learn(p *part, x *answer, stops bool, now time.Time) {
 }
 
 // leave leaves the bucket of p a number of tokens after a time: it is held, or if they take longer
-// to be supplied, it has at most the tokens that are missing then.
+// to be supplied, it has at most the tokens that are missing then. It is not held longer than an
+// attempt may wait for the supply: take waits for the rest of a pause.
 func (a *attempt) leave(p *part, tokens float64, after time.Duration, now time.Time) {
 	limit := p.limiter.Limit()
-	if until := now.Add(after - timeOf(limit, tokens)); until.After(now) {
+	held := min(after-timeOf(limit, tokens), timeOf(limit, tb.MaxCapacity))
+	if until := now.Add(held); held > 0 {
 		ctx := context.WithoutCancel(a.r.Context())
 		if err := p.limiter.Hold(ctx, p.text, until); err != nil {
 			a.t.failed(a.r, err)

@@ -245,10 +245,11 @@ func TestPauses(t *testing.T) {
 			answers: []string{"200", "200", left + "0"}, want: "0 10 20 30 40 50"},
 		"a pause that is shorter than the supply of a token": {opts: []Option{PerHost(3, 0.1)},
 			answers: []string{"429\nRetry-After: 4"}, want: "0 4 14 24 34 44"},
-		"the longest pause by default": {
-			answers: []string{"429\nRetry-After: 315360000"}, want: "0 3600 3600.5 3601 3601.5 3602"},
-		"a refusal with a reset": {answers: []string{"429\nX-RateLimit-Reset: 5"},
-			want: "0 5 5.5 6 6.5 7"},
+		"the longest pause by default, without a limit": {opts: []Option{}, send: "a , b",
+			answers: []string{"429\nRetry-After: 315360000"}, want: "0 3600"},
+		"a refusal with reset": {answers: []string{"429\nX-RateLimit-Reset: 5"}, want: "0 5 5.5 6 6.5 7"},
+		"a pause that could supply more than a debt": {opts: []Option{PerHost(1, 1e6)},
+			answers: []string{"429\nRetry-After: 3000"}, send: "a , b", want: "0 3000"},
 		"a refusal without a wait": {answers: []string{"429"}, want: "0 0 0 0.5 1 1.5"},
 		"a date, without a Date of the server": {
 			answers: []string{"429\nDate: now\nRetry-After: Sat, 01 Jan 2000 00:00:30 GMT"},
@@ -337,11 +338,10 @@ func TestRedirectsAreCharged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript("302\nLocation: /v2", "302\nLocation: https://b.example.com:443/")
 		client := &http.Client{Transport: New(s, PerHost(1, 1))}
-		_, err := client.Do(request(t.Context(), "a"))
-		s.check(t, "0 1 1")
-		if err != nil {
+		if _, err := client.Do(request(t.Context(), "a")); err != nil {
 			t.Error(err)
 		}
+		s.check(t, "0 1 1")
 	})
 }
 
