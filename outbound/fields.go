@@ -137,11 +137,12 @@ func (x *answer) pauses(most time.Duration) (all [anyUnit + 1]time.Duration) {
 }
 
 // limitOf returns the limit of a unit that a response says, or unlimited, and what is left of it.
-// Of several it is the one with the shortest window. It supplies a token in most at the latest.
+// Of several it is the one with the shortest window. It supplies a token in most at the latest,
+// and is not faster than unlimited.
 func (x *answer) limitOf(unit Unit, most time.Duration) (limit tb.Limit, left float64) {
 	limit, left = unlimited, infinite
 	for _, n := range x.notices {
-		tokens := int64(min(n.limit, tb.MaxCapacity, float64(n.window)))
+		tokens := int64(min(n.limit, tb.MaxCapacity, tokensIn(unlimited, n.window)))
 		window := time.Duration(min(float64(n.window), float64(tokens)*float64(most)))
 		isBetter := limit == unlimited || window < limit.Per
 		if isBetter && window > 0 && n.limit < infinite && (n.unit == unit || n.unit == anyUnit) {

@@ -60,6 +60,9 @@ func TestLearnedLimits(t *testing.T) {
 		"slower than a token in the longest pause": {opts: []Option{WithMaxPause(time.Minute)},
 			answers: []string{"200\nRateLimit-Limit: 2\nRateLimit-Remaining: 0\nRateLimit-Reset: 9999"},
 			send:    "a , a a", want: "0 60 120"},
+		"that comes in a pause, and is faster than any": {latency: time.Second,
+			answers: []string{"429\nRetry-After: 100", "200\nRateLimit-Policy: 1000000000;w=1"},
+			send:    "a b , c", want: "0 0 101"},
 		"of which a part is used": {answers: used,
 			send: "a , a , a , a a", want: "0 0 0 50 52"},
 		// A server counts in whole tokens.

@@ -164,8 +164,7 @@ func play(t *testing.T, otherwise scene, scenes map[string]scene) {
 			if got := strings.Join(s.keys, " "); got != c.order {
 				t.Errorf("the order is %s, want %s", got, c.order)
 			}
-			got := fmt.Sprint(clients[0].(*Transport).Stats())
-			if c.stats != "" && got != c.stats {
+			if got := fmt.Sprint(clients[0].(*Transport).Stats()); c.stats != "" && got != c.stats {
 				t.Errorf("stats %s, want %s", got, c.stats)
 			}
 		})(t)
@@ -223,7 +222,6 @@ func send(t *testing.T, s *script, keys string, clients ...http.RoundTripper) {
 	all.Wait()
 }
 
-// bubble runs a test in a bubble of synctest.
 func bubble(name string, f func(t *testing.T)) func(t *testing.T) {
 	return func(t *testing.T) { t.Run(name, func(t *testing.T) { synctest.Test(t, f) }) }
 }
@@ -462,7 +460,6 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// late is a context whose timer is late.
 type late struct{ context.Context }
 
 func (late) Deadline() (time.Time, bool) { return time.Now().Add(-time.Second), true }
