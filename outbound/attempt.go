@@ -170,7 +170,7 @@ func (a *attempt) take() error {
 	now := time.Now() // in another process from its decision on, which is not later
 	for i := range a.parts {
 		p := &a.parts[i]
-		d, pause := p.charge.Delay(), time.Duration(p.paused.Load())-now.Sub(a.t.made)
+		d, pause := p.charge.Delay(), p.paused.Load().Sub(now)
 		if d < pause { // it costs less than what the pause has left, and goes in place of that
 			if pause > within {
 				a.giveBack(nil)

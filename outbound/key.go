@@ -41,9 +41,9 @@ type inPlace interface {
 type key struct {
 	rule    *rule
 	text    string
-	limiter limiter      // of the rule, or of this key if the rule learns
-	users   atomic.Int32 // attempts that have it; it grows under rule.mu
-	paused  atomic.Int64 // the end of its pause, in nanoseconds since Transport.made
+	limiter limiter                   // of the rule, or of this key if the rule learns
+	users   atomic.Int32              // attempts that have it; it grows under rule.mu
+	paused  atomic.Pointer[time.Time] // the end of its last pause, or the zero time
 
 	takes sync.RWMutex // read while an attempt takes its charges, locked by a move
 	line  []*attempt   // that waits, in the order in which it came, under Transport.lines
@@ -96,6 +96,7 @@ func (r *rule) get(text string) *key {
 			r.forget()
 		}
 		k = &key{rule: r, text: text, limiter: r.limiter}
+		k.paused.Store(new(time.Time))
 		if r.learns {
 			k.turn = make(chan struct{}, 1)
 			if l, err := r.newLimiter(unlimited); err == nil {
@@ -113,7 +114,8 @@ func (r *rule) forget() {
 	var first *key
 	n := 0
 	for _, k := range r.keys {
-		if k.users.Load() == 0 && (first == nil || k.paused.Load() < first.paused.Load()) {
+		isFirst := first == nil || k.paused.Load().Before(*first.paused.Load())
+		if isFirst && k.users.Load() == 0 {
 			first = k
 		}
 		if n++; n >= 16 {

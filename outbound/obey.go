@@ -86,7 +86,9 @@ func (a *attempt) pause(unit Unit, wait time.Duration, isRefusal bool, now time.
 	end := now.Add(wait)
 	isNew := false
 	p.takes.Lock()
-	p.paused.Store(max(p.paused.Load(), int64(end.Sub(a.t.made))))
+	if end.After(*p.paused.Load()) {
+		p.paused.Store(&end)
+	}
 	a.t.move(p.key, end, func() {
 		if isNew = a.waitOf(p, now) < wait; isNew {
 			a.leave(p, p.charged, wait, now)

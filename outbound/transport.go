@@ -25,7 +25,6 @@ type Transport struct {
 	hooks    Hooks
 	logger   *slog.Logger
 
-	made     time.Time         // when New was called
 	isShared bool              // other processes may take from the buckets
 	learns   bool              // a rule has no limit
 	units    [anyUnit + 1]bool // of the rules
@@ -42,7 +41,6 @@ func New(base http.RoundTripper, opts ...Option) *Transport {
 		base = http.DefaultTransport
 	}
 	t := &Transport{base: base, maxPause: time.Hour, logger: slog.New(slog.DiscardHandler)}
-	t.made = time.Now()
 	for _, o := range opts {
 		o(t)
 	}
