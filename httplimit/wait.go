@@ -83,6 +83,11 @@ func (w *waits) sleep(ctx context.Context, d time.Duration) outcome {
 func (c *call) await() outcome {
 	c.runHook(c.l.hooks.Delayed, c.slowest, nil)
 	defer c.l.waits.count.Add(-1)
+	for e := range c.enforced() {
+		if e.OnLimit == policy.Delay {
+			e.place = e.lastPlace().Add(1)
+		}
+	}
 	if c.l.waits.count.Add(1) > c.policy.maxWaiting { // other requests have come first
 		c.undo()
 		return refused
@@ -111,14 +116,16 @@ func (c *call) await() outcome {
 }
 
 // undo gives back what the charges have taken. A charge that another one of its bucket follows
-// cannot be cancelled. Clients behind it keep their slots, so its own is lost. But the follower may
-// be a settlement, or a reload may have moved the bucket. Then the charge is settled at 0.
+// cannot be cancelled. Clients behind it keep their slots, so its own is lost: otherwise a client
+// could have the last slot again and again, and be served all at once. But the follower may be a
+// settlement, or a reload may have moved the bucket. If no client is behind it, the charge is then
+// settled at 0.
 func (c *call) undo() {
 	reloaded := c.l.policy.Load() != c.policy
 	for i := len(c.entries); i > 0; i-- {
 		switch e := &c.entries[i-1]; {
 		case e.Shadow:
-		case reloaded || e.price.inResponse:
+		case (reloaded || e.price.inResponse) && e.lastPlace().Load() == e.place:
 			_ = e.charge.Settle(0) // a store that fails gives nothing back
 		default:
 			e.charge.Cancel()
@@ -131,6 +138,15 @@ type delayCounts struct {
 	waiting         atomic.Int64
 	delayed, hungUp atomic.Uint64
 	micros          atomic.Uint64 // the sum of the delays; nanoseconds would soon overflow
+
+	places [64]atomic.Uint64 // how many requests have waited, by a hash of the key
+}
+
+// lastPlace returns the place of the last request that began to wait with e's key. A few other keys
+// share it, so that a charge may look followed that is not.
+func (e *entry) lastPlace() *atomic.Uint64 {
+	places := &e.delays.places
+	return &places[hash.Mix(hash.Add(hash.Empty, e.key))%uint64(len(places))]
 }
 
 func (n *delayCounts) add(delay time.Duration) {

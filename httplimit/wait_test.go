@@ -186,6 +186,35 @@ func TestHangUpGivesTheSlotBack(t *testing.T) {
 	})
 }
 
+// Nothing is given back in front of a request that waits: the next one would share its slot. It
+// makes no difference where the cost is, nor that a reload may have moved the bucket.
+func TestHangUpBeforeARequestThatWaits(t *testing.T) {
+	for _, cost := range []string{`"fixed_cost": 1`, `"cost_source": "response:bytes"`} {
+		for _, reload := range []bool{false, true} {
+			for _, opts := range [][]Option{nil, {WithStore(referenceStore{t: t})}} {
+				synctest.Test(t, func(t *testing.T) {
+					rule := sprintf(`{"name": "r", "limit_keys": [], "on_limit": "delay", "max_delay": "9s",
+						"algorithm_config": {"rps": 1, "burst": 1, "min_cost": 1, %s}}`, cost)
+					q := newQueue(t, rule, opts...)
+					ctx, cancel := context.WithCancel(t.Context())
+					q.get("first")
+					q.send(ctx, "gone")
+					q.get("second")
+					if reload {
+						if err := q.SetPolicy(mustParse(t, rule)); err != nil {
+							t.Error(err)
+						}
+					}
+					cancel()
+					synctest.Wait()
+					q.get("third")
+					q.saw("0 served first", "0 499 gone", "2000 served second", "3000 served third")
+				})
+			}
+		}
+	}
+}
+
 // A request waits no longer than its own context, and is refused at once if its slot is later. So
 // between StopWaiting and its end.
 func TestDeadlineOfTheContext(t *testing.T) {
