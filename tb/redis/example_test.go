@@ -31,8 +31,8 @@ func Example() {
 		Keys:  []string{"ip:address"},
 		Limit: tb.Limit{Capacity: 5, Tokens: 30, Per: time.Minute},
 	})
-	logger := redis.WithLogger(slog.Default())
-	store, err := redis.NewStore(client, redis.WithPrefix("example:"), logger)
+	store, err := redis.NewStore(client,
+		redis.WithPrefix("example:"), redis.WithLogger(slog.Default()))
 	if err != nil {
 		log.Fatal(err)
 	}
