@@ -2,6 +2,7 @@ package policy
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -63,10 +64,19 @@ func (w *warner) set(s *RuleSet, path Path) {
 // selector warns of requests that a selector does not pick, although many servers take them for
 // requests that it does pick, so that no rule limits them.
 func (w *warner) selector(s *Selector, path Path) {
-	if exact := s.PathExact; exact != "" && exact != "/" {
+	picked := func(p string) bool {
+		return s.PathPrefix != "" && strings.HasPrefix(p, strings.TrimSuffix(s.PathPrefix, "/")+"/")
+	}
+	if exact := s.PathExact; exact != "" && exact != "/" && !picked(exact+";x") {
+		others, slash := strconv.Quote(exact+";x"), strings.TrimSuffix(exact, "/")
+		if slash == exact {
+			slash += "/"
+		}
+		if !picked(slash) {
+			others = strconv.Quote(slash) + " and " + others
+		}
 		w.Add(path.Field("pathExact"), "does not pick other spellings that many servers take as the "+
-			"same path, such as %q and %q, and no rule for all requests limits them",
-			strings.TrimRight(exact, "/")+"/", exact+";x")
+			"same path, such as %s, and no rule for all requests limits them", others)
 	}
 	if len(s.Hosts) > 0 {
 		w.Add(path.Field("hosts"), "are chosen by the client: a request for another host is not "+

@@ -27,6 +27,8 @@ func TestWarnings(t *testing.T) {
 	}
 	const gold = `"match": {"header:plan": "gold"}`
 	const chosen = " is chosen by the client"
+	const spelled = "selector.pathExact does not pick other spellings that many servers take as the " +
+		"same path, such as "
 	for _, c := range []struct{ policy, want string }{
 		// Costs.
 		{oneRule("[]", `"rps": 1, "burst": 2, "fixed_cost": 2`), ""},
@@ -155,7 +157,10 @@ func TestWarnings(t *testing.T) {
 		{bundle(set("a", "", key("a", "")), set("b", `"selector": {"methods": ["POST"]}`, free)),
 			"policies[0].spec.rules[0].limit_keys[0]" + chosen},
 		// Spellings that a selector does not pick.
-		{jsonRules(`"selector": {"pathExact": "/login"}`, free), "selector.pathExact does not pick"},
+		{jsonRules(`"selector": {"pathExact": "/a"}`, free), spelled + `"/a/" and "/a;x",`},
+		{jsonRules(`"selector": {"pathExact": "/a/"}`, free), spelled + `"/a" and "/a/;x",`},
+		{jsonRules(`"selector": {"pathExact": "/a", "pathPrefix": "/a/"}`, free), spelled + `"/a;x",`},
+		{jsonRules(`"selector": {"pathExact": "/a/b", "pathPrefix": "/a"}`, free), ""},
 		{jsonRules(`"selector": {"pathExact": "/"}`, free), ""},
 		{
 			bundle(set("a", `"selector": {"pathExact": "/login"}`, free), set("b", "", fixed)), "",
