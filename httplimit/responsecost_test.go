@@ -72,7 +72,7 @@ func TestCostReportedInTheResponse(t *testing.T) {
 }
 
 const statusCosts = `, "status_costs": {"200": 1, "2xx": 2, "418": 3, "3xx": 0.25, "1xx": 5,
-	"5xx": 0, "UNAUTHENTICATED": 7, "OK": 0}`
+	"5xx": 0, "UNAUTHENTICATED": 7, "OK": 0, "401": 12, "499": 12}`
 
 // The ways in which a handler can end its response, with the cost of each in bytes, by a field that
 // says 25, and by the status. The estimate is 10. The writer is as of HTTP/1 or of HTTP/2.
@@ -159,14 +159,18 @@ func TestResponsesThatSettle(t *testing.T) {
 	}
 }
 
-// A client that leaves before the status, or breaks its body off, pays the estimate. The end of a
-// body is no failure, and a read after Close is one that a proxy causes itself.
+// A client that leaves before the status, or breaks its body off, pays the estimate, or more if the
+// status costs more: it may read the answer, unless that is 499. The end of a body is no failure,
+// and a read after Close is one that a proxy causes itself.
 func TestNoClientChoosesItsStatus(t *testing.T) {
 	fail := status(http.StatusBadGateway)
-	readAndFail := func(w http.ResponseWriter, r *http.Request, _ func()) {
-		_, _ = r.Body.Read(make([]byte, 1))
-		fail(w, r)
+	readAndAnswer := func(code int) func(http.ResponseWriter, *http.Request, func()) {
+		return func(w http.ResponseWriter, r *http.Request, _ func()) {
+			_, _ = r.Body.Read(make([]byte, 1))
+			w.WriteHeader(code)
+		}
 	}
+	readAndFail := readAndAnswer(http.StatusBadGateway)
 	for name, c := range map[string]struct {
 		handler func(w http.ResponseWriter, r *http.Request, leave func())
 		body    error
@@ -185,6 +189,8 @@ func TestNoClientChoosesItsStatus(t *testing.T) {
 			leave()
 		}, nil, 0},
 		"breaks its body off":   {readAndFail, io.ErrUnexpectedEOF, 10},
+		"breaks off a guess":    {readAndAnswer(401), io.ErrUnexpectedEOF, 12},
+		"breaks off, unread":    {readAndAnswer(499), io.ErrUnexpectedEOF, 10},
 		"sends all of its body": {readAndFail, io.EOF, 0},
 		"is read after Close":   {readAndFail, http.ErrBodyReadAfterClose, 0},
 	} {

@@ -151,8 +151,9 @@ func (s *Settlement) Abandon() {
 
 // ReadStatus reads the status of a response that is not written to Writer: a status of HTTP such as
 // 401, or a code of gRPC such as UNAUTHENTICATED. The writer of Writer calls it. Only the first
-// status counts, and none if the client has left before. Middleware reads 200 if its handler has
-// returned and has written nothing. Otherwise the estimate stands then.
+// status counts, and if the client has left before, only one that costs more than the estimate.
+// Middleware reads 200 if its handler has returned and has written nothing. Otherwise the estimate
+// stands then.
 func (s *Settlement) ReadStatus(status string) {
 	if s == nil || s.call == nil {
 		return
@@ -166,8 +167,10 @@ func (s *Settlement) ReadStatus(status string) {
 	}
 	s.observe(code, nil)
 	for e := range s.entries {
-		if e.price.kind == policy.ResponseStatus && !s.hasStatus && !s.isGone() {
-			e.read(e.Cost.OfStatus(status), true)
+		if e.price.kind == policy.ResponseStatus && !s.hasStatus {
+			cost := e.Cost.OfStatus(status)
+			// A client may close its side of the connection, and still read the answer.
+			e.read(cost, !s.isGone() || cost > e.cost && code != statusClientGone)
 		}
 	}
 	s.hasStatus = true
