@@ -34,8 +34,9 @@ func Read(_ *http.Request, h http.Header) Reader {
 }
 
 // Estimate returns the most tokens that the JSON body of the request lets the answer have:
-// max_tokens, max_completion_tokens or max_output_tokens. It returns 0 if the body has none of
-// them, or is larger than a mebibyte. It puts a body with the same bytes in place of r.Body.
+// max_tokens, max_completion_tokens or max_output_tokens, of which the largest counts, also of
+// several of one name. It returns 0 if the body has none of them, or is larger than a mebibyte. It
+// puts a body with the same bytes in place of r.Body.
 func Estimate(r *http.Request) float64 {
 	const most = 1 << 20
 	if r.Body == nil {
@@ -48,14 +49,27 @@ func Estimate(r *http.Request) float64 {
 		io.Closer
 	}{rest, r.Body}
 	var asked struct {
-		Tokens     float64 `json:"max_tokens"`
-		Completion float64 `json:"max_completion_tokens"`
-		Output     float64 `json:"max_output_tokens"`
+		Tokens     largest `json:"max_tokens"`
+		Completion largest `json:"max_completion_tokens"`
+		Output     largest `json:"max_output_tokens"`
 	}
 	if err != nil || json.Unmarshal(body, &asked) != nil {
 		return 0
 	}
-	return max(asked.Tokens, asked.Completion, asked.Output)
+	return float64(max(asked.Tokens, asked.Completion, asked.Output))
+}
+
+// largest is the largest of the numbers that a field has. Servers differ in which one they take, and
+// encoding/json takes MAX_TOKENS for max_tokens.
+type largest float64
+
+// UnmarshalJSON implements json.Unmarshaler. It ignores what is not a number.
+func (l *largest) UnmarshalJSON(text []byte) error {
+	var number float64
+	if json.Unmarshal(text, &number) == nil {
+		*l = max(*l, largest(number))
+	}
+	return nil
 }
 
 // Tokens is what a call has used. A field is 0 if the response does not say it.
@@ -71,8 +85,10 @@ type Tokens struct {
 //
 // It reads the object "usage" of the document or of an event, or of the "response" or "message" in
 // it. If there are several, it takes the largest of each number, because an event counts the
-// response up to itself. A usage that is cut off does not count. So of a stream that ends early it
-// reads what the last event said, which may be less than the model has used.
+// response up to itself. A usage that is cut off does not count, nor the one of a "message" alone,
+// which begins a stream: otherwise a client would get past a limit by ending the stream after it.
+// So of a stream that ends early it reads what the last event said, which may be less than the
+// model has used.
 type Body struct {
 	first  byte // of the line of a stream, 0 before it; or '{' in a document
 	state  state
@@ -81,6 +97,7 @@ type Body struct {
 	path   [64]byte // of the present value, or what fits of it: see kindOf
 	length int      // of the path
 	number float64  // NaN if it is not a count
+	begins bool     // the present value is in a "message", or behind it
 	open   counts   // of the usage that has begun
 	seen   counts   // the largest of each count, of the usages that have ended
 }
@@ -177,6 +194,7 @@ func (b *Body) begin(c byte) {
 		b.add('.')
 	case c == '{', c == '[':
 		if b.depth == 0 || b.depth == 1 && b.isEnvelope() {
+			b.begins = b.depth == 1 && string(b.upTo(b.length)) == ".message"
 			b.length = 0
 		}
 		if c == '[' {
@@ -189,6 +207,9 @@ func (b *Body) begin(c byte) {
 			b.open = counts{}
 		}
 	case c == '}' && b.isUsage():
+		if b.begins && b.depth == 3 {
+			b.open[said] = 0
+		}
 		for i, n := range b.open {
 			b.seen[i] = max(b.seen[i], n)
 		}
@@ -234,13 +255,16 @@ func (b *Body) take() {
 // Tokens returns what the body has said so far, or false if it has said nothing.
 func (b *Body) Tokens() (Tokens, bool) {
 	n := &b.seen
+	if n[said] == 0 {
+		return Tokens{}, false
+	}
 	t := Tokens{ // Anthropic's input is without the tokens of the cache
 		Input:  max(n[prompt], n[input]+n[cacheRead]+n[cacheWritten]),
 		Output: n[output],
 		Cached: max(n[cached], n[cacheRead]),
 	}
 	t.Total = max(n[total], t.Input+t.Output)
-	return t, n[said] == 1
+	return t, true
 }
 
 // Usage returns the Total of Tokens. For another number, such as Total without Cached, embed a

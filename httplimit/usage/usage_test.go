@@ -33,6 +33,8 @@ var bodies = []struct {
 data: {"usage":{"input_tokens":0,"cache_read_input_tokens":0,"output_tokens":15}}
 
 `, Tokens{25, 15, 0, 40}},
+	{"message beside the usage", `{"message":{"usage":{"input_tokens":5}},"usage":{"output_tokens":2}}`,
+		Tokens{5, 2, 0, 7}},
 	{"total of more than its parts",
 		`{"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":40}}`, Tokens{10, 5, 0, 40}},
 	{"both forms in one", `{"usage":{"prompt_tokens":110,"completion_tokens":5,"total_tokens":115,
@@ -90,8 +92,6 @@ func TestBodies(t *testing.T) {
 // A body that ends early has what its last whole usage said, and at no byte something else.
 func TestBodiesThatEndEarly(t *testing.T) {
 	said := map[string][]Tokens{ // before the last
-		"message as a stream": {{125, 1, 100, 126}},
-		"message as a stream, with all of the usage at the end":            {{25, 1, 0, 26}},
 		"chat completion as a stream, with the usage so far in each event": {{5, 1, 0, 6}},
 	}
 	for _, tt := range bodies {
@@ -160,6 +160,7 @@ func TestEstimate(t *testing.T) {
 		`{"max_tokens": 300}`: 300, `{"max_completion_tokens": 200}`: 200,
 		`{"max_output_tokens": 100}`: 100, `{"max_tokens": "x"}`: 0,
 		`{"max_tokens": null}`: 0, "no JSON": 0, "": 0, long: 0,
+		`{"max_tokens": 300, "max_tokens": 1, "Max_Tokens": 2, "MAX_TOKENS": "x"}`: 300,
 	} {
 		r := httptest.NewRequest(http.MethodPost, "/v1/messages", strings.NewReader(body))
 		for range 2 {
