@@ -66,7 +66,10 @@ func newProxy(model *url.URL, transport http.RoundTripper) (
 		return nil, nil, err
 	}
 	proxy := &httputil.ReverseProxy{
-		Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(model) },
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(model)
+			r.Out.Header.Del("Accept-Encoding") // the transport compresses: no other usage is read
+		},
 		Transport:    transport,
 		ErrorHandler: unanswered,
 	}

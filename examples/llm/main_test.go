@@ -1,6 +1,7 @@
 package main
 
 import (
+	"compress/gzip"
 	"fmt"
 	"io"
 	"math"
@@ -82,6 +83,35 @@ func TestTokensAMinute(t *testing.T) {
 			t.Errorf("%v tokens settled of %v, and %v unpaid", s.Settled, m.used, s.Unpaid)
 		}
 	})
+}
+
+// The usage of an answer is read, also if client and model could compress it.
+func TestNoClientHidesTheUsage(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body io.Writer = w
+		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+			w.Header().Set("Content-Encoding", "gzip")
+			compressed := gzip.NewWriter(w)
+			defer compressed.Close()
+			body = compressed
+		}
+		fmt.Fprint(body, `{"usage": {"total_tokens": 2500}}`)
+	}))
+	defer server.Close()
+	to, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy, limiter, err := newProxy(to, http.DefaultTransport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequest(http.MethodPost, "/v1/chat", nil)
+	r.Header = http.Header{"Authorization": {"Bearer k"}, "Accept-Encoding": {"gzip"}}
+	proxy.ServeHTTP(httptest.NewRecorder(), r)
+	if s := limiter.Stats()[0]; s.Settled != 1 || s.Table.Settled != 2500 {
+		t.Errorf("%+v", s)
+	}
 }
 
 // A request is free if there is no connection to the model.

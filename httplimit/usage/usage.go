@@ -5,7 +5,8 @@
 //	httplimit.WithUsage(httplimit.Usage{Estimate: usage.Estimate, Read: usage.Read})
 //
 // A stream of chat completions has its usage only if the request asks for it, with
-// stream_options.include_usage.
+// stream_options.include_usage. The usage of a compressed answer is not read, so a proxy must not
+// pass Accept-Encoding on.
 package usage
 
 import (
