@@ -22,7 +22,7 @@ func RateLimit(l *httplimit.Limiter, handler http.Handler) http.Handler {
 		_, settlement, refusal := l.Take(w.Header(), r)
 		if refusal == nil {
 			defer settlement.Finish()
-			handler.ServeHTTP(settlement.Writer(w), r)
+			handler.ServeHTTP(settlement.Writer(w), settlement.Request(r))
 			return
 		}
 		err := connect.NewError(codes[refusal.Status], errors.New(refusal.Detail))

@@ -3,8 +3,11 @@ package connect
 import (
 	"context"
 	"errors"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"connectrpc.com/connect"
@@ -21,6 +24,28 @@ func TestFace(t *testing.T) {
 	facetest.Run(t, facetest.HTTP(func(t *testing.T, l *httplimit.Limiter) string {
 		return facetest.Serve(t, RateLimit(l, facetest.Application()))
 	}))
+}
+
+// A client that breaks its body off does not pay less than the estimate.
+func TestBrokenBody(t *testing.T) {
+	p, err := httplimit.ParsePolicy([]byte(`{"name": "r", "limit_keys": [], "algorithm_config": {
+		"rps": 1, "burst": 9, "cost_source": "response:status", "status_costs": {"4xx": 0}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := httplimit.New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.ReadAll(r.Body)
+		w.WriteHeader(http.StatusBadRequest)
+	})
+	body := iotest.ErrReader(io.ErrUnexpectedEOF)
+	RateLimit(l, handler).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", "/", body))
+	if s := l.Stats()[0]; s.Estimated != 1 {
+		t.Errorf("%d responses cost the estimate, %d another cost", s.Estimated, s.Settled)
+	}
 }
 
 type text = wrapperspb.StringValue
