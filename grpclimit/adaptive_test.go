@@ -129,3 +129,22 @@ func TestDeadlinesOfClientsDoNotMoveTheRate(t *testing.T) {
 		})
 	}
 }
+
+// A client may read the status behind its deadline. It pays what that costs, and not less than the
+// estimate.
+func TestStatusAfterTheDeadline(t *testing.T) {
+	for _, kind := range []string{"unary", "silent stream", "stream"} {
+		for c, want := range map[codes.Code]float64{codes.Unauthenticated: 7, codes.NotFound: 9} {
+			l := mustNew(t, `{"name": "r", "limit_keys": [], "algorithm_config": {"rps": 1, "burst": 10,
+				"cost_source": "response:status", "status_costs": {"UNAUTHENTICATED": 3, "NOT_FOUND": 0.5}}}`,
+				standing())
+			ctx, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+			defer cancel()
+			kinds[kind](ctx, l, func(context.Context) error { return status.Error(c, "") })
+			got := l.Explain(newRequest(t.Context(), unaryMethod))[0].Level.Tokens
+			if got != want {
+				t.Errorf("%s, %v: %v tokens left, want %v", kind, c, got, want)
+			}
+		}
+	}
+}

@@ -72,13 +72,13 @@ func (s *messageStream) RecvMsg(m any) error {
 func (s *messageStream) advance(next *httplimit.Settlement, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	finish(s.r.Context(), s.last)
+	s.last.Finish()
 	s.last = next
 	if err != nil {
 		s.err = err
 	}
 	if s.err != nil {
-		finish(s.r.Context(), s.last)
+		s.last.Finish()
 	}
 	return s.err
 }

@@ -25,9 +25,9 @@ func (l *Limiter) UnaryServerInterceptor() grpc.UnaryServerInterceptor {
 		if err != nil {
 			return nil, err
 		}
-		defer finish(ctx, s)
+		defer s.Finish()
 		reply, err := handler(ctx, req)
-		readStatus(ctx, s, err)
+		readStatus(s, err)
 		return reply, err
 	}
 }
@@ -38,8 +38,7 @@ func (l *Limiter) StreamServerInterceptor() grpc.StreamServerInterceptor {
 	return func(
 		srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler,
 	) error {
-		ctx := stream.Context()
-		s, err := l.admit(newRequest(ctx, info.FullMethod))
+		s, err := l.admit(newRequest(stream.Context(), info.FullMethod))
 		if err != nil {
 			return err
 		}
@@ -47,9 +46,9 @@ func (l *Limiter) StreamServerInterceptor() grpc.StreamServerInterceptor {
 			return handler(srv, stream)
 		}
 		answering := &answeringStream{ServerStream: stream, settlement: s}
-		defer answering.settle(func() { finish(ctx, s) })
+		defer answering.settle(s.Finish)
 		err = handler(srv, answering)
-		answering.settle(func() { readStatus(ctx, s, err) })
+		answering.settle(func() { readStatus(s, err) })
 		return err
 	}
 }
@@ -98,23 +97,9 @@ func (l *Limiter) admit(r *http.Request) (*httplimit.Settlement, error) {
 	return s, nil
 }
 
-// finish ends the work on a call or message. If the context has ended, the client has left: the
-// deadline of a call is the client's.
-func finish(ctx context.Context, s *httplimit.Settlement) {
-	if ctx.Err() != nil {
-		s.Abandon()
-		return
-	}
-	s.Finish()
-}
-
-// readStatus reads the code of a call whose handler has returned. A client cannot cause Unavailable
-// or DeadlineExceeded, which mean that the server, or a server behind it, is overloaded or down:
-// its own deadline does not count.
-func readStatus(ctx context.Context, s *httplimit.Settlement, err error) {
-	if ctx.Err() != nil {
-		return
-	}
+// readStatus reads the code of a call whose handler has returned. If the context of the call has
+// ended, the client has left: the deadline of a call is the client's.
+func readStatus(s *httplimit.Settlement, err error) {
 	st, ok := status.FromError(err)
 	if !ok { // a server makes the status in the same way
 		st = status.FromContextError(err)

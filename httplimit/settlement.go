@@ -143,7 +143,8 @@ func (s *Settlement) Cancel() {
 
 // Abandon is Finish for a request whose client has left before the response, for example because
 // its deadline has passed. For adaptive rules the latency then counts only if it is above the
-// target. Finish does the same if the context of the request is cancelled.
+// target. Finish does the same if the context of the request is cancelled or, without a Writer, has
+// ended.
 func (s *Settlement) Abandon() {
 	s.observe(statusClientGone, nil)
 	s.Finish()
@@ -379,9 +380,11 @@ func (s *Settlement) observe(status int, h http.Header) {
 	s.flights = nil
 }
 
-// isGone reports whether the client has left, or has not sent all of its body.
+// isGone reports whether the client has left, or has not sent all of its body. The deadline of a
+// request without a Writer is the client's, as in gRPC.
 func (s *Settlement) isGone() bool {
-	return s.bodyFailed.Load() || errors.Is(s.call.r.Context().Err(), context.Canceled)
+	err := s.call.r.Context().Err()
+	return s.bodyFailed.Load() || errors.Is(err, context.Canceled) || err != nil && s.w == nil
 }
 
 // isOverload reports whether a status means that the downstream is overloaded or down. A client
