@@ -81,13 +81,13 @@ func (w *waits) sleep(ctx context.Context, d time.Duration) outcome {
 // not wait any longer, await gives its tokens back and returns refused. If the request has ended,
 // await gives its tokens back and returns gone.
 func (c *call) await() outcome {
-	c.runHook(c.l.hooks.Delayed, c.slowest, nil)
-	defer c.l.waits.count.Add(-1)
 	for e := range c.enforced() {
 		if e.OnLimit == policy.Delay {
 			e.place = e.lastPlace().Add(1)
 		}
 	}
+	c.runHook(c.l.hooks.Delayed, c.slowest, nil)
+	defer c.l.waits.count.Add(-1)
 	if c.l.waits.count.Add(1) > c.policy.maxWaiting { // other requests have come first
 		c.undo()
 		return refused
