@@ -36,8 +36,8 @@ func Read(_ *http.Request, h http.Header) Reader {
 
 // Estimate returns the most tokens that the JSON body of the request lets the answer have:
 // max_tokens, max_completion_tokens or max_output_tokens, of which the largest counts, also of
-// several of one name. It returns 0 if the body has none of them, or is larger than a mebibyte. It
-// puts a body with the same bytes in place of r.Body.
+// several of one name, for each of the n or best_of answers. It returns 0 if the body has none of
+// the three, or is larger than a mebibyte. It puts a body with the same bytes in place of r.Body.
 func Estimate(r *http.Request) float64 {
 	const most = 1 << 20
 	if r.Body == nil {
@@ -53,11 +53,13 @@ func Estimate(r *http.Request) float64 {
 		Tokens     largest `json:"max_tokens"`
 		Completion largest `json:"max_completion_tokens"`
 		Output     largest `json:"max_output_tokens"`
+		N          largest `json:"n"`
+		BestOf     largest `json:"best_of"`
 	}
 	if err != nil || json.Unmarshal(body, &asked) != nil {
 		return 0
 	}
-	return float64(max(asked.Tokens, asked.Completion, asked.Output))
+	return float64(max(asked.Tokens, asked.Completion, asked.Output) * max(1, asked.N, asked.BestOf))
 }
 
 // largest is the largest of the numbers that a field has. Servers differ in which one they take, and

@@ -161,6 +161,8 @@ func TestEstimate(t *testing.T) {
 		`{"max_output_tokens": 100}`: 100, `{"max_tokens": "x"}`: 0,
 		`{"max_tokens": null}`: 0, "no JSON": 0, "": 0, long: 0,
 		`{"max_tokens": 300, "max_tokens": 1, "Max_Tokens": 2, "MAX_TOKENS": "x"}`: 300,
+		`{"max_tokens": 300, "n": 4}`: 1200, `{"max_tokens": 300, "n": 2, "best_of": 3}`: 900,
+		`{"max_tokens": 300, "n": 0, "best_of": null}`: 300, `{"n": 4}`: 0,
 	} {
 		r := httptest.NewRequest(http.MethodPost, "/v1/messages", strings.NewReader(body))
 		for range 2 {
