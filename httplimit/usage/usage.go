@@ -62,8 +62,8 @@ func Estimate(r *http.Request) float64 {
 	return float64(max(asked.Tokens, asked.Completion, asked.Output) * max(1, asked.N, asked.BestOf))
 }
 
-// largest is the largest of the numbers that a field has. Servers differ in which one they take, and
-// encoding/json takes MAX_TOKENS for max_tokens.
+// largest is the largest of the numbers that a field has. Servers differ in which one they take,
+// and encoding/json takes MAX_TOKENS for max_tokens.
 type largest float64
 
 // UnmarshalJSON implements json.Unmarshaler. It ignores what is not a number.

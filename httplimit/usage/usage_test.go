@@ -33,8 +33,8 @@ var bodies = []struct {
 data: {"usage":{"input_tokens":0,"cache_read_input_tokens":0,"output_tokens":15}}
 
 `, Tokens{25, 15, 0, 40}},
-	{"message beside the usage", `{"message":{"usage":{"input_tokens":5}},"usage":{"output_tokens":2}}`,
-		Tokens{5, 2, 0, 7}},
+	{"message beside the usage",
+		`{"message":{"usage":{"input_tokens":5}},"usage":{"output_tokens":2}}`, Tokens{5, 2, 0, 7}},
 	{"total of more than its parts",
 		`{"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":40}}`, Tokens{10, 5, 0, 40}},
 	{"both forms in one", `{"usage":{"prompt_tokens":110,"completion_tokens":5,"total_tokens":115,
