@@ -46,9 +46,6 @@ func newCache[K comparable](max int, refuse bool) *cache[K] {
 func (c *cache[K]) use(key K) (hit bool) {
 	c.now++
 	i, at := c.Recent(key)
-	if i != nil && i.dead.Load() {
-		i = c.Load(key)
-	}
 	if i != nil {
 		i.used.Store(c.now)
 		return true

@@ -63,6 +63,10 @@ func TestLearnedLimits(t *testing.T) {
 		"that comes in a pause, and is faster than any": {latency: time.Second,
 			answers: []string{"429\nRetry-After: 100", "200\nRateLimit-Policy: 1000000000;w=1"},
 			send:    "a b , c", want: "0 0 101"},
+		"that comes in a pause of two days, after a slow one": {latency: time.Second,
+			answers: []string{"200\nRateLimit-Policy: 3;w=60", "429\nRetry-After: 172800",
+				"200\nRateLimit-Policy: 1000000000;w=1"},
+			opts: []Option{WithMaxPause(48 * time.Hour)}, send: "a , b c , d", want: "0 1 1 172802"},
 		"of which a part is used": {answers: used,
 			send: "a , a , a , a a", want: "0 0 0 50 52"},
 		// A server counts in whole tokens.

@@ -134,7 +134,11 @@ func (a *attempt) learn(p *part, x *answer, stops bool, now time.Time) {
 // attempt may wait for the supply: take waits for the rest of a pause.
 func (a *attempt) leave(p *part, tokens float64, after time.Duration, now time.Time) {
 	limit := p.limiter.Limit()
-	held := min(after-timeOf(limit, tokens), timeOf(limit, tb.MaxCapacity))
+	fastest := limit
+	if p.rule.learns {
+		fastest = unlimited // which the server may say meanwhile
+	}
+	held := min(after-timeOf(limit, tokens), timeOf(fastest, tb.MaxCapacity))
 	if until := now.Add(held); held > 0 {
 		ctx := context.WithoutCancel(a.r.Context())
 		if err := p.limiter.Hold(ctx, p.text, until); err != nil {
