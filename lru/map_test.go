@@ -43,17 +43,8 @@ func TestInsertOfAKeyThatCameSince(t *testing.T) {
 func TestPanicLeavesTheMapUnlocked(t *testing.T) {
 	c := newCache[string](1, false)
 	c.use("a")
-	panics := func(what string, f func()) {
-		t.Helper()
-		defer func() {
-			if r := recover(); r != what {
-				t.Errorf("recovered %v, want %q", r, what)
-			}
-		}()
-		f()
-	}
-	panics("set", func() { c.Insert("b", Spot{}, 5, 0, 0, func(*item) uint64 { panic("set") }) })
-	panics("set", func() { c.Replace("b", c.Load("a"), 0, func(*item) { panic("set") }) })
+	panics(t, "set", func() { c.Insert("b", Spot{}, 5, 0, 0, func(*item) uint64 { panic("set") }) })
+	panics(t, "set", func() { c.Replace("b", c.Load("a"), 0, func(*item) { panic("set") }) })
 	if err := c.verify(); err != nil || c.Load("b") != nil {
 		t.Errorf("b in the map: %v; %v", c.Load("b") != nil, err)
 	}
@@ -62,30 +53,28 @@ func TestPanicLeavesTheMapUnlocked(t *testing.T) {
 	}
 }
 
-func TestInitPanicsOnInterfaceKeysAndPointerValues(t *testing.T) {
-	panics := func(name string, init func()) {
-		t.Helper()
-		defer func() {
-			if r, _ := recover().(string); !strings.HasPrefix(r, "lru: the ") {
-				t.Errorf("%s: recovered %q", name, r)
-			}
-		}()
-		init()
+func TestPanicsOnKeysAndValuesThatDoNotFit(t *testing.T) {
+	for _, f := range []func(){
+		func() { newCache[any](1, false) },
+		func() { newCache[fmt.Stringer](1, false) },
+		func() { newCache[struct{ a [2]any }](1, false) },
+		func() { new(Map[int, *int]).Init(1, false, nil) },
+		func() { new(Map[int, struct{ s [1]string }]).Init(1, false, nil) },
+		func() { newCache[float64](1, false).use(math.NaN()) },
+	} {
+		panics(t, "lru: the ", f)
 	}
-	panics("any", func() { newCache[any](1, false) })
-	panics("fmt.Stringer", func() { newCache[fmt.Stringer](1, false) })
-	panics("struct", func() { newCache[struct{ a [2]any }](1, false) })
-	panics("pointer", func() { new(Map[int, *int]).Init(1, false, nil) })
-	panics("string", func() { new(Map[int, struct{ s [1]string }]).Init(1, false, nil) })
 }
 
-func TestInsertPanicsOnNaN(t *testing.T) {
+// panics calls f, which must panic with a text that begins with want.
+func panics(t *testing.T, want string, f func()) {
+	t.Helper()
 	defer func() {
-		if recover() == nil {
-			t.Error("no panic")
+		if r, _ := recover().(string); !strings.HasPrefix(r, want) {
+			t.Errorf("recovered %q, want %q", r, want)
 		}
 	}()
-	newCache[float64](1, false).use(math.NaN())
+	f()
 }
 
 func TestKeysOfAnyType(t *testing.T) {

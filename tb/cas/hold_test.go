@@ -101,12 +101,17 @@ func TestSnapshotOfHolds(t *testing.T) {
 		_, _ = l.Reserve(t.Context(), "d", 7)
 		hold("d", 3*time.Second)
 		l.now = l.now.Add(2 * time.Second)
+		tooLong := tb.State{At: l.now, Held: l.now.Add(math.MaxInt64)} // the clock ends before
+		if err := l.Restore(maps.All(map[string]tb.State{"e": tooLong})); err != nil {
+			t.Fatal(err)
+		}
 		got := maps.Collect(l.Snapshot())
 		for key, want := range map[string]tb.State{
 			"a": {Tokens: 1},
 			"b": {Held: l.now.Add(58 * time.Second)},
 			"c": {Held: l.now.Add(math.MaxInt64 - 2*time.Second)},
 			"d": {Tokens: -4, Held: l.now.Add(time.Second)},
+			"e": {Held: l.now.Add(math.MaxInt64 - 2*time.Second)},
 		} {
 			if want.At = l.now; got[key] != want || want.Validate() != nil {
 				t.Errorf("%s, %s: %+v, want %+v", kind, key, got[key], want)
