@@ -57,7 +57,7 @@ type entry struct {
 	key       string  // a view of call.keys
 	decision  tb.Decision
 	delay     time.Duration // of the charge that was taken
-	place     uint64        // among the requests that wait: see lastPlace
+	place     uint64        // among the requests that wait, from 1 on; 0 if e's rule does not delay
 
 	charge   tb.StoreCharge // the next one, which is inMemory if the store is a Memory
 	inMemory cas.Charge[string]

@@ -338,45 +338,48 @@ func TestUsageNeedsItsOption(t *testing.T) {
 	}
 }
 
-// A request that hangs up while it waits gives its tokens back, although an earlier request of its
-// bucket has settled upwards meanwhile, or a reload has changed the limit.
+// Requests that hang up while they wait, the last one first, give their tokens back, although an
+// earlier request of the bucket has settled upwards meanwhile, or a reload has changed the limit.
 func TestHangUpBehindASettlement(t *testing.T) {
 	for _, reload := range []bool{false, true} {
 		cost := `"default_cost": 3, "cost_source": "response:usage"`
 		if reload {
 			cost = `"fixed_cost": 3`
 		}
-		rule := func(burst int) string {
-			return sprintf(`{"name": "r", "limit_keys": [], "on_limit": "delay", "max_delay": "2s",
-				"algorithm_config": {"rps": %d, "burst": %d, %s}}`, burst-3, burst, cost)
+		rule := func(rps, burst int) string {
+			return sprintf(`{"name": "r", "limit_keys": [], "on_limit": "delay", "max_delay": "4s",
+				"algorithm_config": {"rps": %d, "burst": %d, %s}}`, rps, burst, cost)
 		}
 		for _, opts := range [][]Option{nil, {WithStore(referenceStore{t: t})}} {
 			synctest.Test(t, func(t *testing.T) {
-				q := newQueue(t, rule(4), append(opts, usageOfLastNumber())...)
+				q := newQueue(t, rule(1, 5), append(opts, usageOfLastNumber())...)
 				first := make(chan struct{})
 				q.handler = q.Middleware(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					<-first
-					body("used 5")(w)
+					body("used 4")(w)
 				}))
 				q.get("first")
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				q.send(ctx, "gone") // is to wait for 2 s
+				ctx, hangUp := context.WithCancel(t.Context())
+				q.send(ctx, "gone") // is to wait for 1 s
+				last, hangUpLast := context.WithCancel(t.Context())
+				q.send(last, "gone") // for 4 s
 				if reload {
-					if err := q.SetPolicy(mustParse(t, rule(14))); err != nil {
+					if err := q.SetPolicy(mustParse(t, rule(20, 20))); err != nil {
 						t.Fatal(err)
 					}
-					time.Sleep(time.Second)
+					time.Sleep(time.Second / 2)
 					q.get("later") // is granted, and so moves the bucket to the new limit
 				} else {
 					close(first)
 					synctest.Wait()
 				}
-				cancel()
+				hangUpLast()
 				synctest.Wait()
-				want := -1.0 // the first request has cost 5 of 4 tokens
+				hangUp()
+				synctest.Wait()
+				want := 5.0 - 4
 				if reload {
-					want = 4 - 3 + 11 - 3
+					want = 5 - 3 + 10 - 3
 				}
 				if got := q.Explain(request())[0].Level.Tokens; got != want {
 					t.Errorf("reload %t: %v tokens, want %v", reload, got, want)

@@ -125,7 +125,7 @@ func (c *call) undo() {
 	for i := len(c.entries); i > 0; i-- {
 		switch e := &c.entries[i-1]; {
 		case e.Shadow:
-		case (reloaded || e.price.inResponse) && e.lastPlace().Load() == e.place:
+		case e.leavesLast() && (reloaded || e.price.inResponse):
 			_ = e.charge.Settle(0) // a store that fails gives nothing back
 		default:
 			e.charge.Cancel()
@@ -139,14 +139,20 @@ type delayCounts struct {
 	delayed, hungUp atomic.Uint64
 	micros          atomic.Uint64 // the sum of the delays; nanoseconds would soon overflow
 
-	places [64]atomic.Uint64 // how many requests have waited, by a hash of the key
+	places [64]atomic.Uint64 // see lastPlace; by a hash of the key
 }
 
-// lastPlace returns the place of the last request that began to wait with e's key. A few other keys
-// share it, so that a charge may look followed that is not.
+// lastPlace returns the place of the last request that waits with e's key. A few other keys share
+// it, so that a charge may look followed that is not.
 func (e *entry) lastPlace() *atomic.Uint64 {
 	places := &e.delays.places
 	return &places[hash.Mix(hash.Add(hash.Empty, e.key))%uint64(len(places))]
+}
+
+// leavesLast reports whether no later request waits with e's key. Then it gives e's place up, so
+// that the request before it is the last.
+func (e *entry) leavesLast() bool {
+	return e.place == 0 || e.lastPlace().CompareAndSwap(e.place, e.place-1)
 }
 
 func (n *delayCounts) add(delay time.Duration) {
