@@ -15,6 +15,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"strconv"
 )
 
 // Reader reads the body of one response while it passes by, such as a document of JSON or the
@@ -39,11 +40,11 @@ func Read(_ *http.Request, h http.Header) Reader {
 // several of one name, for each of the n or best_of answers. It returns 0 if the body has none of
 // the three, or is larger than a mebibyte. It puts a body with the same bytes in place of r.Body.
 func Estimate(r *http.Request) float64 {
-	const most = 1 << 20
+	const longest = 1 << 20
 	if r.Body == nil {
 		return 0
 	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, most))
+	body, err := io.ReadAll(io.LimitReader(r.Body, longest))
 	rest := io.MultiReader(bytes.NewReader(body), r.Body) // has the error again, if there is one
 	r.Body = struct {
 		io.Reader
@@ -62,18 +63,19 @@ func Estimate(r *http.Request) float64 {
 	return float64(max(asked.Tokens, asked.Completion, asked.Output) * max(1, asked.N, asked.BestOf))
 }
 
-// largest is the largest of the numbers that a field has. Servers differ in which one they take,
-// and encoding/json takes MAX_TOKENS for max_tokens.
+// largest is the largest of the numbers that a field has, 0 to most. Servers differ in which one
+// they take, and encoding/json takes MAX_TOKENS for max_tokens.
 type largest float64
 
 // UnmarshalJSON implements json.Unmarshaler. It ignores what is not a number.
 func (l *largest) UnmarshalJSON(text []byte) error {
-	var number float64
-	if json.Unmarshal(text, &number) == nil {
-		*l = max(*l, largest(number))
-	}
+	number, _ := strconv.ParseFloat(string(text), 64) // infinite if it is too large for a float64
+	*l = max(*l, largest(min(number, most)))
 	return nil
 }
+
+// most is the largest number of tokens that makes sense.
+const most = 1 << 53
 
 // Tokens is what a call has used. A field is 0 if the response does not say it.
 type Tokens struct {
@@ -249,7 +251,6 @@ func (b *Body) isEnvelope() bool {
 
 // take takes a number that has ended, if it is a count.
 func (b *Body) take() {
-	const most = 1 << 53 // more is not a number of tokens
 	if kind, ok := kindOf[string(b.upTo(b.length))]; ok && b.number <= most {
 		b.open[kind], b.open[said] = b.number, 1
 	}

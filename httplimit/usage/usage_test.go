@@ -163,6 +163,8 @@ func TestEstimate(t *testing.T) {
 		`{"max_tokens": 300, "max_tokens": 1, "Max_Tokens": 2, "MAX_TOKENS": "x"}`: 300,
 		`{"max_tokens": 300, "n": 4}`: 1200, `{"max_tokens": 300, "n": 2, "best_of": 3}`: 900,
 		`{"max_tokens": 300, "n": 0, "best_of": null}`: 300, `{"n": 4}`: 0,
+		`{"max_tokens": 1e400, "n": 1e308}`: 1 << 106, `{"max_tokens": -5, "n": 1e400}`: 0,
+		`{"max_tokens": 300, "n": -2}`: 300,
 	} {
 		r := httptest.NewRequest(http.MethodPost, "/v1/messages", strings.NewReader(body))
 		for range 2 {
