@@ -64,19 +64,23 @@ func (w *warner) set(s *RuleSet, path Path) {
 // selector warns of requests that a selector does not pick, although many servers take them for
 // requests that it does pick, so that no rule limits them.
 func (w *warner) selector(s *Selector, path Path) {
-	picked := func(p string) bool {
-		return s.PathPrefix != "" && strings.HasPrefix(p, strings.TrimSuffix(s.PathPrefix, "/")+"/")
-	}
-	if exact := s.PathExact; exact != "" && exact != "/" && !picked(exact+";x") {
-		others, slash := strconv.Quote(exact+";x"), strings.TrimSuffix(exact, "/")
-		if slash == exact {
+	if exact := s.PathExact; exact != "" && exact != "/" {
+		slash, hasSlash := strings.CutSuffix(exact, "/")
+		if !hasSlash {
 			slash += "/"
 		}
-		if !picked(slash) {
-			others = strconv.Quote(slash) + " and " + others
+		var others []string
+		for _, other := range []string{slash, exact + ";x"} {
+			prefix := strings.TrimSuffix(s.PathPrefix, "/") + "/"
+			if s.PathPrefix == "" || !strings.HasPrefix(other, prefix) {
+				others = append(others, strconv.Quote(other))
+			}
 		}
-		w.Add(path.Field("pathExact"), "does not pick other spellings that many servers take as the "+
-			"same path, such as %s, and no rule for all requests limits them", others)
+		if len(others) > 0 {
+			w.Add(path.Field("pathExact"), "does not pick other spellings that many servers take as "+
+				"the same path, such as %s, and no rule for all requests limits them",
+				strings.Join(others, " and "))
+		}
 	}
 	if len(s.Hosts) > 0 {
 		w.Add(path.Field("hosts"), "are chosen by the client: a request for another host is not "+

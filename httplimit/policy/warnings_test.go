@@ -160,6 +160,7 @@ func TestWarnings(t *testing.T) {
 		{jsonRules(`"selector": {"pathExact": "/a"}`, free), spelled + `"/a/" and "/a;x",`},
 		{jsonRules(`"selector": {"pathExact": "/a/"}`, free), spelled + `"/a" and "/a/;x",`},
 		{jsonRules(`"selector": {"pathExact": "/a", "pathPrefix": "/a/"}`, free), spelled + `"/a;x",`},
+		{jsonRules(`"selector": {"pathExact": "/a/", "pathPrefix": "/a/"}`, free), spelled + `"/a",`},
 		{jsonRules(`"selector": {"pathExact": "/a/b", "pathPrefix": "/a"}`, free), ""},
 		{jsonRules(`"selector": {"pathExact": "/"}`, free), ""},
 		{
