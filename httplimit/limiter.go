@@ -132,11 +132,3 @@ func FromContext(ctx context.Context) (Decision, bool) {
 }
 
 type decisionKey struct{}
-
-// newContext returns ctx with a decision, unless an outer limiter has fewer tokens left.
-func newContext(ctx context.Context, d Decision) context.Context {
-	if outer, ok := FromContext(ctx); ok && outer.Remaining <= d.Remaining {
-		return ctx
-	}
-	return context.WithValue(ctx, decisionKey{}, d)
-}

@@ -58,20 +58,8 @@ func ResolvePath(u *url.URL) (path, rawPath string, ok bool) {
 
 // isPlainPath reports whether a path that has no encoded characters is resolved already.
 func isPlainPath(p string) bool {
-	if p == "" || p[0] != '/' {
-		return false
-	}
-	for i := range len(p) {
-		switch p[i] {
-		case 0, '\\', ';':
-			return false
-		case '/':
-			if i+1 < len(p) && (p[i+1] == '/' || p[i+1] == '.') {
-				return false
-			}
-		}
-	}
-	return true
+	return strings.HasPrefix(p, "/") && !strings.ContainsAny(p, "\x00\\;") &&
+		!strings.Contains(p, "//") && !strings.Contains(p, "/.")
 }
 
 // isAmbiguous reports whether servers disagree about a decoded segment. Some servers take an

@@ -70,7 +70,10 @@ func (c *call) setGranted(binding *entry) {
 	}
 	list := string(c.text)
 	f := fieldWriter{header: c.header, values: make([]string, 0, 4)}
-	f.isBound = f.isTighter(binding.decision.Remaining)
+	if outer := f.header[fieldRemaining]; len(outer) > 0 {
+		left, err := strconv.Atoi(outer[0])
+		f.isBound = err == nil && left <= binding.decision.Remaining
+	}
 	f.add(fieldRateLimit, list)
 	if !f.isBound {
 		f.setLegacy(binding.text.Quota, list[start:end], strconv.FormatInt(c.reset(binding), 10))
@@ -116,17 +119,7 @@ func (c *call) setOptIn(f *fieldWriter, binding *entry, remaining string, retry 
 type fieldWriter struct {
 	header  http.Header
 	values  []string
-	isBound bool // an outer limiter has set the fields that are there once, and is tighter
-}
-
-// isTighter reports whether an outer limiter has set fields and has no more tokens left.
-func (f *fieldWriter) isTighter(remaining int) bool {
-	values := f.header[fieldRemaining]
-	if len(values) == 0 {
-		return false
-	}
-	outer, err := strconv.Atoi(values[0])
-	return err == nil && outer <= remaining
+	isBound bool // an outer limiter has set the fields that are there once, and no more tokens left
 }
 
 // add adds items to a list, in which an outer limiter may have items.

@@ -27,7 +27,6 @@ type compiled struct {
 	rules         []*rule // of all sets, with their fallbacks, in order
 	unverifiedJWT bool
 	delays        bool  // an enforced rule delays
-	shadows       bool  // a rule is a shadow rule
 	maxWaiting    int64 // requests
 }
 
@@ -101,7 +100,6 @@ func (l *Limiter) compile(p *policy.Policy, olds map[string]*rule) (*compiled, e
 		if err := l.addControl(r, old); err != nil {
 			return nil, err
 		}
-		out.shadows = out.shadows || r.Shadow
 		out.delays = out.delays || r.OnLimit == policy.Delay && !r.Shadow
 	}
 	return out, nil

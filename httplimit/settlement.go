@@ -399,10 +399,9 @@ const fieldRetryAfter = "Retry-After"
 // readRetryAfter returns the seconds that a response asks to wait, or 0. A date is ignored, because
 // the clocks of two machines differ.
 func readRetryAfter(h http.Header) time.Duration {
-	const most = 3600 // more than adapt uses
 	if values := h[fieldRetryAfter]; len(values) > 0 {
 		if n, err := strconv.ParseUint(values[0], 10, 32); err == nil {
-			return time.Duration(min(n, most)) * time.Second
+			return time.Duration(n) * time.Second // which no 32 bits overflow
 		}
 	}
 	return 0

@@ -1,6 +1,9 @@
 package httplimit
 
-import "net/http"
+import (
+	"context"
+	"net/http"
+)
 
 // Middleware returns a handler that passes granted requests to next, with its fields already set
 // in the header of the response, and responds to all other requests itself. It passes the
@@ -20,7 +23,10 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler {
 			w, r = settlement.Writer(w), settlement.Request(r)
 		}
 		if l.inContext && d.Rule != "" {
-			r = r.WithContext(newContext(r.Context(), d))
+			outer, ok := FromContext(r.Context())
+			if !ok || d.Remaining < outer.Remaining {
+				r = r.WithContext(context.WithValue(r.Context(), decisionKey{}, d))
+			}
 		}
 		next.ServeHTTP(w, r)
 		settlement.readHeader(http.StatusOK, w.Header()) // if net/http answers for the handler
@@ -137,9 +143,7 @@ func (c *call) decide() outcome {
 		}
 		return refused
 	}
-	if c.policy.shadows {
-		c.takeShadows(err)
-	}
+	c.takeShadows(err)
 	if err == nil {
 		for e := range c.enforced() {
 			c.count(e).granted.Add(1)
