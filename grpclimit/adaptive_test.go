@@ -14,7 +14,7 @@ import (
 
 // adaptive is a policy whose rate follows the calls, with a target of 100 ms.
 const adaptive = `{"name": "r", "limit_keys": [], "algorithm_config": {"tokens_per_second": 50,
-	"burst": 1000, "adaptive": {"min": 1, "max": 1000, "target_p99": "100ms"}}}`
+	"burst": 100, "adaptive": {"min": 1, "max": 1000, "target_p99": "100ms"}}}`
 
 // rate returns the limit of the only rule in tokens a second.
 func rate(l *Limiter) float64 {
@@ -106,11 +106,9 @@ func TestWhatLowersTheRate(t *testing.T) {
 // Calls that end at the deadline of their clients do not look like answers of a fast server or of
 // one that is overloaded, also if it is below the target.
 func TestDeadlinesOfClientsDoNotMoveTheRate(t *testing.T) {
-	const limited = `{"name": "r", "limit_keys": [], "algorithm_config": {"tokens_per_second": 50,
-		"burst": 1, "adaptive": {"min": 1, "max": 1000, "target_p99": "100ms"}}}`
 	for _, kind := range []string{"unary", "silent stream", "last message"} {
 		synctest.Test(t, func(t *testing.T) {
-			l := mustNew(t, limited)
+			l := mustNew(t, adaptive)
 			for range 3000 {
 				go func() {
 					ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -133,18 +131,17 @@ func TestDeadlinesOfClientsDoNotMoveTheRate(t *testing.T) {
 // A client may read the status behind its deadline. It pays what that costs, and not less than the
 // estimate.
 func TestStatusAfterTheDeadline(t *testing.T) {
+	late, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
 	for _, kind := range []string{"unary", "silent stream", "stream"} {
-		for c, want := range map[codes.Code]float64{codes.Unauthenticated: 7, codes.NotFound: 9} {
-			l := mustNew(t, `{"name": "r", "limit_keys": [], "algorithm_config": {"rps": 1, "burst": 10,
-				"cost_source": "response:status", "status_costs": {"UNAUTHENTICATED": 3, "NOT_FOUND": 0.5}}}`,
-				standing())
-			ctx, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
-			defer cancel()
-			kinds[kind](ctx, l, func(context.Context) error { return status.Error(c, "") })
-			got := l.Explain(newRequest(t.Context(), unaryMethod))[0].Level.Tokens
-			if got != want {
-				t.Errorf("%s, %v: %v tokens left, want %v", kind, c, got, want)
-			}
+		l := mustNew(t, ruleOf("r", `"limit_keys": []`, `, "cost_source": "response:status",
+			"status_costs": {"UNAUTHENTICATED": 3, "NOT_FOUND": 0.5}`), standing())
+		for _, c := range []codes.Code{codes.Unauthenticated, codes.NotFound} {
+			kinds[kind](late, l, func(context.Context) error { return status.Error(c, "") })
+		}
+		got := l.Explain(newRequest(t.Context(), unaryMethod))[0].Level.Tokens
+		if got != 5-3-1 {
+			t.Errorf("%s: %v tokens left, want 1", kind, got)
 		}
 	}
 }

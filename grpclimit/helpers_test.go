@@ -17,7 +17,6 @@ import (
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
@@ -147,11 +146,6 @@ func start(
 		}
 	})
 	return conn
-}
-
-// with returns a context with outgoing metadata, as in "x-api-key", "k".
-func with(t testing.TB, pairs ...string) context.Context {
-	return metadata.AppendToOutgoingContext(t.Context(), pairs...)
 }
 
 func unary(ctx context.Context, conn *grpc.ClientConn, opts ...grpc.CallOption) error {

@@ -52,7 +52,7 @@ func TestKeysOfACall(t *testing.T) {
 	}
 	conn := start(t, &backend{}, append(
 		[]grpc.ServerOption{grpc.ChainUnaryInterceptor(authenticate)}, interceptors(l)...))
-	wantCode(t, unary(with(t, "X-KEY", "v"), conn), codes.OK)
+	wantCode(t, unary(metadata.AppendToOutgoingContext(t.Context(), "X-KEY", "v"), conn), codes.OK)
 	seen.want(t, "grpc:method="+unaryMethod+" grpc:service=grpc.testing.TestService "+
 		`header:X-Key=v jwt:sub=alice tenant="blue of `+unaryMethod+`"`)
 }
@@ -77,7 +77,7 @@ func TestHostileMetadata(t *testing.T) {
 		{[]string{"key-bin", "\x00\xff\n,"}, codes.OK},
 		{[]string{"key-bin", "a", "key-bin", "b"}, codes.InvalidArgument},
 	} {
-		wantCode(t, unary(with(t, c.pairs...), conn), c.want)
+		wantCode(t, unary(metadata.AppendToOutgoingContext(t.Context(), c.pairs...), conn), c.want)
 	}
 	seen.want(t, "header:key=a", `header:key-bin="\x00\xff\n,"`, "header:key-bin=a")
 }
