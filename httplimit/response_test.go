@@ -70,14 +70,17 @@ func TestResetIsWhenOneMoreWholeTokenIsThere(t *testing.T) {
 			`"rps": `+c.rps+`, "burst": 900, "cost_source": "header:w"`))
 		wants(t, s.get("W: "+c.cost), "RateLimit-Reset: "+c.want)
 	}
-	s := newSite(t, jsonRules("", jsonRule("x", "[]", 1, "")))
-	if err := s.SetPolicy(Rules(Rule{Name: "r", Limit: tb.Limit{
-		Capacity: 2, Tokens: 1,
-		Per: 1500 * time.Millisecond,
-	}})); err != nil {
+	s := newSiteOf(t, tb.Limit{Capacity: 2, Tokens: 1, Per: 1500 * time.Millisecond})
+	wants(t, s.get(), "RateLimit-Reset: 2")
+}
+
+// newSiteOf returns a site with a rule whose limit cannot be written in JSON.
+func newSiteOf(t *testing.T, limit tb.Limit, opts ...Option) *site {
+	s := newSite(t, jsonRule("x", "[]", 1, ""), opts...)
+	if err := s.SetPolicy(Rules(Rule{Name: "r", Limit: limit})); err != nil {
 		t.Fatal(err)
 	}
-	wants(t, s.get(), "RateLimit-Reset: 2")
+	return s
 }
 
 func TestRetryAfterIsRoundedUp(t *testing.T) {
@@ -127,11 +130,7 @@ func TestNoBodyForHEAD(t *testing.T) {
 
 // A bucket that lacks a nanosecond refuses as any other.
 func TestShortestWait(t *testing.T) {
-	s := newSite(t, slowRule(1, 3), steady())
-	limit := tb.Limit{Capacity: 1, Tokens: 1, Per: time.Nanosecond}
-	if err := s.SetPolicy(Rules(Rule{Name: "r", Limit: limit})); err != nil {
-		t.Fatal(err)
-	}
+	s := newSiteOf(t, tb.Limit{Capacity: 1, Tokens: 1, Per: time.Nanosecond}, steady())
 	s.granted(1)
 	_, _, refusal := s.Take(http.Header{}, request())
 	if retry, ok := refusal.RetryAfter(); retry != time.Nanosecond || !ok {
@@ -187,12 +186,8 @@ func TestCostAboveBurstFollowsTheFormula(t *testing.T) {
 // A wait that ends is said whole, however long it is.
 func TestLongWaitsAreSaidWhole(t *testing.T) {
 	for _, years := range []int64{1, 100, 190, 290} {
-		s := newSite(t, jsonRules("", jsonRule("x", "[]", 1, "")))
 		per := time.Duration(years) * 365 * 24 * time.Hour
-		limit := tb.Limit{Capacity: 1, Tokens: 1, Per: per}
-		if err := s.SetPolicy(Rules(Rule{Name: "r", Limit: limit})); err != nil {
-			t.Fatal(err)
-		}
+		s := newSiteOf(t, tb.Limit{Capacity: 1, Tokens: 1, Per: per})
 		s.get()
 		w := s.get()
 		retry, _ := strconv.ParseInt(w.Header().Get("Retry-After"), 10, 64)

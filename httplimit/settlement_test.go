@@ -118,24 +118,21 @@ func TestSettlementIsOnce(t *testing.T) {
 // A response may outlive its policy.
 func TestReloadDuringAResponse(t *testing.T) {
 	policy := reporting("response:bytes", "")
-	s := newSite(t, policy)
-	s.answer(func(w http.ResponseWriter, _ *http.Request) {
-		s.reload(policy)
-		w.Write(make([]byte, 60))
-	})
-	s.get()
-	s.settled(1, 0)
-	if s.left() != 40 {
-		t.Errorf("%v left", s.left())
-	}
-	s.answer(func(w http.ResponseWriter, _ *http.Request) {
-		s.reload(jsonRule("other", "[]", 5, ""))
-		w.Write(make([]byte, 60))
-	})
-	s.get()
-	s.settled(0, 0)
-	if s.left() != 5 {
-		t.Errorf("%v left", s.left())
+	for _, c := range []struct {
+		next    string
+		settled uint64
+		left    float64
+	}{{policy, 1, 40}, {jsonRule("other", "[]", 5, ""), 0, 5}} {
+		s := newSite(t, policy)
+		s.answer(func(w http.ResponseWriter, _ *http.Request) {
+			s.reload(c.next)
+			w.Write(make([]byte, 60))
+		})
+		s.get()
+		s.settled(c.settled, 0)
+		if s.left() != c.left {
+			t.Errorf("%v left, want %v", s.left(), c.left)
+		}
 	}
 }
 

@@ -109,7 +109,8 @@ type lateContext struct{ context.Context }
 
 func (c lateContext) Err() error { return context.Cause(c.Context) }
 
-// The application answers each kind of refusal, and none of a client that has left.
+// The application answers each kind of refusal, but not of a client that has left: see
+// TestHangUpGivesTheSlotBack.
 func TestTheApplicationAnswers(t *testing.T) {
 	var down error
 	var seen []*Refusal
@@ -146,23 +147,4 @@ func TestTheApplicationAnswers(t *testing.T) {
 	if s.served != 1 {
 		t.Errorf("%d requests are served", s.served)
 	}
-}
-
-// A client that has left while its request waited gets no answer of the application.
-func TestTheApplicationDoesNotAnswerClientsThatLeave(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		calls := 0
-		q := newQueue(t, delaying("r", "[]", 10, ""),
-			WithRefusal(func(http.ResponseWriter, *http.Request, *Refusal) { calls++ }))
-		for range 10 {
-			q.get("x")
-		}
-		left, cancel := context.WithCancel(t.Context())
-		gone := q.send(left, "left")
-		cancel()
-		q.pending.Wait()
-		if gone.Code != statusClientGone || calls != 0 {
-			t.Errorf("status %d, %d calls", gone.Code, calls)
-		}
-	})
 }

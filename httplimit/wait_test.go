@@ -152,12 +152,13 @@ func TestNoPlaceCostsNothing(t *testing.T) {
 	})
 }
 
-// A client that hangs up gives back what its request has taken, from all rules, and its request
-// never reaches the handler.
+// A client that hangs up gives back what its request has taken, from all rules. Its request never
+// reaches the handler, and no function of the application answers it.
 func TestHangUpGivesTheSlotBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, jsonRules("", delaying("slow", `["header:k"]`, 10, ""),
-			jsonRule("plain", "[]", 100, ""), jsonRule("trial", "[]", 100, `"mode": "shadow"`)))
+			jsonRule("plain", "[]", 100, ""), jsonRule("trial", "[]", 100, `"mode": "shadow"`)),
+			WithRefusal(func(_ http.ResponseWriter, _ *http.Request, r *Refusal) { t.Errorf("%+v", r) }))
 		for range 10 {
 			q.get("burst", "K: 1")
 		}
