@@ -139,13 +139,6 @@ func (c *call) firstFault() *entry {
 	return nil
 }
 
-func (c *call) firstEnforced() *entry {
-	for e := range c.enforced() {
-		return e
-	}
-	return nil
-}
-
 func (c *call) runHook(hook func(*http.Request, Event), e *entry, err error) {
 	if hook != nil {
 		hook(c.r, Event{e.toDecision(), c.keyParts(e.rule), e.Shadow, err, c.w})

@@ -88,16 +88,6 @@ func (s *ruleState) place(r *rule) []tb.Limit {
 	return append(limits, slices.Repeat(limits[:1], count-len(limits))...)
 }
 
-// share gives the rules of the tiers the state of their rule.
-func (r *rule) share() {
-	if r.tiers == nil {
-		return
-	}
-	for _, t := range r.tiers.values {
-		t.ruleState, t.tierIndex = r.ruleState, r.ruleState.tiers[t.tierName]
-	}
-}
-
 // class is a class of a policy.Priority.
 type class struct {
 	name  string

@@ -201,11 +201,10 @@ func (c *call) write(status int, detail string) {
 // X-RateLimit-. RateLimit and RateLimit-Policy are lists, so the upstream's items stay. It is for
 // ModifyResponse of an httputil.ReverseProxy, which would add them to what Middleware has set.
 func DropFields(h http.Header) {
-	const legacy = "X-RateLimit-"
 	for name := range h {
-		if strings.EqualFold(name, fieldLimit) || strings.EqualFold(name, fieldRemaining) ||
-			strings.EqualFold(name, fieldReset) ||
-			len(name) >= len(legacy) && strings.EqualFold(name[:len(legacy)], legacy) {
+		switch canonical := http.CanonicalHeaderKey(name); {
+		case canonical == fieldLimit, canonical == fieldRemaining, canonical == fieldReset,
+			strings.HasPrefix(canonical, "X-Ratelimit-"):
 			delete(h, name)
 		}
 	}

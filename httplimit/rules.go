@@ -96,7 +96,11 @@ func (l *Limiter) compile(p *policy.Policy, olds map[string]*rule) (*compiled, e
 		if r.ruleState, err = l.inherit(r, old); err != nil {
 			return nil, fmt.Errorf("rule %q: %w", r.Name, err)
 		}
-		r.share()
+		if r.tiers != nil {
+			for _, t := range r.tiers.values {
+				t.ruleState, t.tierIndex = r.ruleState, r.ruleState.tiers[t.tierName]
+			}
+		}
 		if err := l.addControl(r, old); err != nil {
 			return nil, err
 		}

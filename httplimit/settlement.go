@@ -81,7 +81,14 @@ func (s *Settlement) Writer(w http.ResponseWriter) http.ResponseWriter {
 		return w
 	}
 	s.w = w
-	return newMeter(s, w)
+	f := flusher{&meter{w, s}}
+	switch { // io.Copy needs no ReadFrom without Hijack, as over HTTP/2
+	case supports[http.Hijacker](w):
+		return hijacker{f}
+	case supports[http.Flusher](w) || supports[interface{ FlushError() error }](w):
+		return f
+	}
+	return f.meter
 }
 
 // Request returns the request to pass on in place of r. Its body tells the settlement of a client
@@ -275,19 +282,6 @@ type meter struct {
 	s *Settlement
 }
 
-// newMeter returns a meter with the optional methods of w. With Hijack, as for HTTP/1, it always
-// has Flush and ReadFrom. io.Copy needs no ReadFrom otherwise.
-func newMeter(s *Settlement, w http.ResponseWriter) http.ResponseWriter {
-	f := flusher{&meter{w, s}}
-	switch {
-	case supports[http.Hijacker](w):
-		return hijacker{f}
-	case supports[http.Flusher](w) || supports[interface{ FlushError() error }](w):
-		return f
-	}
-	return f.meter
-}
-
 // supports reports whether w, or a writer that it unwraps to, is a T.
 func supports[T any](w http.ResponseWriter) bool {
 	for {
@@ -371,8 +365,9 @@ func (s *Settlement) observe(status int, h http.Header) {
 		switch {
 		case gone: // whatever the handler answers
 			f.Cancel()
-		case isOverload(status):
-			f.Fail(readRetryAfter(h))
+		case status == http.StatusTooManyRequests,
+			status >= http.StatusBadGateway && status <= http.StatusGatewayTimeout:
+			f.Fail(readRetryAfter(h)) // a client can cause other errors as it likes
 		default:
 			f.Done()
 		}
@@ -385,13 +380,6 @@ func (s *Settlement) observe(status int, h http.Header) {
 func (s *Settlement) isGone() bool {
 	err := s.call.r.Context().Err()
 	return s.bodyFailed.Load() || errors.Is(err, context.Canceled) || err != nil && s.w == nil
-}
-
-// isOverload reports whether a status means that the downstream is overloaded or down. A client
-// can cause other errors as it likes.
-func isOverload(status int) bool {
-	return status == http.StatusTooManyRequests ||
-		status >= http.StatusBadGateway && status <= http.StatusGatewayTimeout
 }
 
 const fieldRetryAfter = "Retry-After"

@@ -51,7 +51,10 @@ func (l *Limiter) Stats() []RuleStats {
 	for _, r := range l.policy.Load().rules {
 		st := RuleStats{
 			Set: r.set, Rule: r.Name, Label: r.label, Shadow: r.Shadow, Limit: r.now().Limit,
-			Adaptive: r.Adaptive, MaxDelay: r.MaxDelay,
+			Adaptive: r.Adaptive, MaxDelay: r.MaxDelay, Limiter: r.limiters[0],
+			Delayed: r.delays.delayed.Load(), DelaySeconds: float64(r.delays.micros.Load()) / 1e6,
+			Waiting: int(r.delays.waiting.Load()), HungUp: r.delays.hungUp.Load(),
+			Settled: r.settled.Load(), Estimated: r.estimated.Load(),
 		}
 		for i := range r.counts {
 			n := &r.counts[i]
@@ -62,15 +65,9 @@ func (l *Limiter) Stats() []RuleStats {
 			st.Rejected += n.rejected.Load()
 			st.Errors += n.errors.Load()
 		}
-		st.Waiting = int(r.delays.waiting.Load())
-		st.Delayed, st.HungUp = r.delays.delayed.Load(), r.delays.hungUp.Load()
-		st.DelaySeconds = float64(r.delays.micros.Load()) / 1e6
-		st.Settled = r.settled.Load()
-		st.Estimated = r.estimated.Load()
 		if r.table != nil {
 			st.Table = r.table.Stats()
 		}
-		st.Limiter = r.limiters[0]
 		all = append(all, st)
 	}
 	return all

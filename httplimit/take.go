@@ -124,9 +124,11 @@ func (c *call) decide() outcome {
 	}
 	switch {
 	case err != nil:
-		e := c.firstEnforced() // a store does not say for which rule it fails
-		c.count(e).errors.Add(1)
-		c.runHook(c.l.hooks.Error, e, err)
+		for e := range c.enforced() {
+			c.count(e).errors.Add(1)
+			c.runHook(c.l.hooks.Error, e, err)
+			break // a store does not say for which rule it fails
+		}
 		if c.l.failClosed {
 			return failed
 		}

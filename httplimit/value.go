@@ -50,7 +50,13 @@ func matcher(header, want string) (holds func(string) bool, must string) {
 	case normalize == nil:
 		return equal(want)
 	case header == "Content-Type" || header == "Accept":
-		return mediaTypeMatcher(want), ""
+		parameters := strings.Contains(want, ";") // which are compared then
+		want = mediaType(want, parameters)
+		return func(list string) bool {
+			return list == want || slices.ContainsFunc(splitList(list), func(element string) bool {
+				return mediaType(element, parameters) == want
+			})
+		}, ""
 	default:
 		want = normalize(want)
 		return func(v string) bool { return normalize(v) == want }, ""
@@ -100,18 +106,6 @@ func mediaType(element string, parameters bool) string {
 		element = mime.FormatMediaType(t, all)
 	}
 	return strings.ToLower(strings.TrimFunc(element, isBlank))
-}
-
-// mediaTypeMatcher returns a function that reports whether one of the media types of a list is the
-// wanted one. Parameters are compared if want has any.
-func mediaTypeMatcher(want string) func(string) bool {
-	parameters := strings.Contains(want, ";")
-	want = mediaType(want, parameters)
-	return func(list string) bool {
-		return list == want || slices.ContainsFunc(splitList(list), func(element string) bool {
-			return mediaType(element, parameters) == want
-		})
-	}
 }
 
 // splitList returns the elements of a list with commas. A comma in a quoted string separates

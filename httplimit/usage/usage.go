@@ -198,9 +198,9 @@ func (b *Body) begin(c byte) {
 		b.state, b.length = inString, b.end()
 		b.add('.')
 	case c == '{', c == '[':
-		if b.depth == 0 || b.depth == 1 && b.isEnvelope() {
-			b.begins = b.depth == 1 && string(b.upTo(b.length)) == ".message"
-			b.length = 0
+		isMessage := b.depth == 1 && b.has(".message", b.length)
+		if b.depth == 0 || isMessage || b.depth == 1 && b.has(".response", b.length) {
+			b.begins, b.length = isMessage, 0
 		}
 		if c == '[' {
 			b.add(c)
@@ -243,11 +243,10 @@ func (b *Body) end() int { return b.ends[min(b.depth, len(b.ends)-1)] }
 // upTo returns the path up to end, or what fits of it.
 func (b *Body) upTo(end int) []byte { return b.path[:min(end, len(b.path))] }
 
-func (b *Body) isUsage() bool { return string(b.upTo(b.end())) == ".usage" }
+// has reports whether the path up to end is this one.
+func (b *Body) has(path string, end int) bool { return string(b.upTo(end)) == path }
 
-func (b *Body) isEnvelope() bool {
-	return string(b.upTo(b.length)) == ".response" || string(b.upTo(b.length)) == ".message"
-}
+func (b *Body) isUsage() bool { return b.has(".usage", b.end()) }
 
 // take takes a number that has ended, if it is a count.
 func (b *Body) take() {
