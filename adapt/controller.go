@@ -221,8 +221,9 @@ func (c *Controller) decide(now time.Duration) {
 	c.looked.Store(int64(now))
 	t, before, length := &c.now, &c.before, now-c.begin
 	t.sum(&c.counts)
-	if length < 0 { // the clock stepped back
-		c.law.forget(now)
+	if length < 0 { // the clock stepped back, and what lasts until an instant has ended
+		l := c.law
+		l.hold, l.excusedTail, l.excusedFails, l.trial.open = now, now, now, false
 		c.hold.Store(int64(now))
 		c.begin, c.before = now, *t
 		return

@@ -192,12 +192,6 @@ func (l *law) futile(v *interval, room float64, failing bool) bool {
 	return true
 }
 
-// forget ends what lasts until an instant, because the clock stepped back to now.
-func (l *law) forget(now time.Duration) {
-	l.hold, l.excusedTail, l.excusedFails = now, now, now
-	l.trial.open = false
-}
-
 // smoothing returns the weight of an interval in an exponential average over a period.
 func smoothing(length, period time.Duration) float64 {
 	return 1 - math.Exp(-length.Seconds()/period.Seconds())

@@ -31,12 +31,11 @@ type perRequest struct {
 	policy *compiled
 	now    time.Time
 
-	address    netip.Addr
-	hasAddress bool
-	claims     map[string]any
-	hasClaims  bool
-	// ambiguousClaims means that the claims come from one of several tokens.
-	ambiguousClaims bool
+	address         netip.Addr
+	hasAddress      bool
+	claims          map[string]any
+	hasClaims       bool
+	ambiguousClaims bool // the claims come from one of several tokens
 
 	patience time.Duration // how long the request may wait; 0 for not at all
 	delay    time.Duration // the longest of the enforced rules
@@ -86,13 +85,6 @@ func (c *call) client() netip.Addr {
 		c.address, c.hasAddress = c.l.ClientAddress(c.r), true
 	}
 	return c.address
-}
-
-func (c *call) clientText() string {
-	if a := c.client(); a.IsValid() {
-		return a.String()
-	}
-	return ""
 }
 
 func (c *call) claim(name string) any {

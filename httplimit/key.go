@@ -52,8 +52,13 @@ func (b *compilation) newSource(name string, path policy.Path) source {
 	case extractor != nil:
 		s.value = once(func(c *call) string { return extractor(c.r) })
 	case policy.IsAddressKey(name): // newRules has those of one with prefixes
-		s.value, s.matcher = once((*call).clientText), addressMatcher
-		s.networks = &b.l.address.Rules
+		s.networks, s.matcher = &b.l.address.Rules, addressMatcher
+		s.value = once(func(c *call) string {
+			if a := c.client(); a.IsValid() {
+				return a.String()
+			}
+			return ""
+		})
 	case kind == "header" && part != "":
 		part = http.CanonicalHeaderKey(part)
 		s.value, s.normalize = headerValue(part), normalizer(part)
@@ -194,8 +199,7 @@ func (c *call) keyParts(r *rule) []KeyPart {
 		s := &r.sources[i]
 		p := KeyPart{Name: s.name}
 		if s.networks != nil {
-			var text [64]byte
-			p.Value = string(s.networks.AppendNetwork(text[:0], s.networks.Network(c.client())))
+			p.Value = string(s.networks.AppendNetwork(nil, s.networks.Network(c.client())))
 		} else if p.Value, _ = s.keyValue(c); len(p.Value) > maxPart {
 			sum := digest(p.Value)
 			p.Value = "sha256:" + hex.EncodeToString(sum[:])

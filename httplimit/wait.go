@@ -143,7 +143,8 @@ type delayCounts struct {
 }
 
 // lastPlace returns the place of the last request that waits with e's key. A few other keys share
-// it, so that a charge may look followed that is not.
+// it, so that a charge may look followed that is not. Of two requests that take their tokens at the
+// same time, the later one may have the first place.
 func (e *entry) lastPlace() *atomic.Uint64 {
 	places := &e.delays.places
 	return &places[hash.Mix(hash.Add(hash.Empty, e.key))%uint64(len(places))]

@@ -339,15 +339,10 @@ func (r *reader) document(data []byte) (*object, error) {
 	return o, nil
 }
 
-// token returns the next token of a document that is valid, so there is no error.
-func (r *reader) token() json.Token {
-	t, _ := r.dec.Token()
-	return t
-}
-
-// readValue reads the next value: an *object, a []any or what json.Decoder.Token returns.
+// readValue reads the next value: an *object, a []any or what json.Decoder.Token returns. The
+// document is valid, so there is no error.
 func (r *reader) readValue(path Path) any {
-	switch t := r.token(); t {
+	switch t, _ := r.dec.Token(); t {
 	case json.Delim('{'):
 		return r.readObject(path)
 	case json.Delim('['):
@@ -355,7 +350,7 @@ func (r *reader) readValue(path Path) any {
 		for r.dec.More() {
 			list = append(list, r.readValue(path.Index(len(list))))
 		}
-		r.token()
+		_, _ = r.dec.Token()
 		return list
 	default:
 		return t
@@ -365,7 +360,8 @@ func (r *reader) readValue(path Path) any {
 func (r *reader) readObject(path Path) *object {
 	o := newObject(r, path)
 	for r.dec.More() {
-		name, _ := r.token().(string)
+		t, _ := r.dec.Token()
+		name, _ := t.(string)
 		v := r.readValue(path.Field(name))
 		if o.has(name) {
 			r.errs.Add(path.Field(name), "is there more than once")
@@ -373,7 +369,7 @@ func (r *reader) readObject(path Path) *object {
 		}
 		o.names, o.values[name] = append(o.names, name), v
 	}
-	r.token()
+	_, _ = r.dec.Token()
 	return o
 }
 
