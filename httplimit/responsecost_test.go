@@ -338,8 +338,9 @@ func TestUsageNeedsItsOption(t *testing.T) {
 	}
 }
 
-// Requests that hang up while they wait, the last one first, give their tokens back, although an
-// earlier request of the bucket has settled upwards meanwhile, or a reload has changed the limit.
+// Requests that hang up while they wait, the last one first, give their tokens back, also to a rule
+// that does not delay, although an earlier request of the bucket has settled upwards meanwhile, or a
+// reload has changed the limit.
 func TestHangUpBehindASettlement(t *testing.T) {
 	for _, reload := range []bool{false, true} {
 		cost := `"default_cost": 3, "cost_source": "response:usage"`
@@ -347,8 +348,10 @@ func TestHangUpBehindASettlement(t *testing.T) {
 			cost = `"fixed_cost": 3`
 		}
 		rule := func(rps, burst int) string {
-			return sprintf(`{"name": "r", "limit_keys": [], "on_limit": "delay", "max_delay": "4s",
-				"algorithm_config": {"rps": %d, "burst": %d, %s}}`, rps, burst, cost)
+			return jsonRules("", sprintf(`{"name": "r", "limit_keys": [], "on_limit": "delay",
+				"max_delay": "4s", "algorithm_config": {"rps": %d, "burst": %d, %s}}`, rps, burst, cost),
+				sprintf(`{"name": "plain", "limit_keys": [], "algorithm_config": {"rps": 2, "burst": 100,
+					%s}}`, cost))
 		}
 		for _, opts := range [][]Option{nil, {WithStore(referenceStore{t: t})}} {
 			synctest.Test(t, func(t *testing.T) {
@@ -377,12 +380,14 @@ func TestHangUpBehindASettlement(t *testing.T) {
 				synctest.Wait()
 				hangUp()
 				synctest.Wait()
-				want := 5.0 - 4
+				want := []float64{5 - 4, 100 - 4}
 				if reload {
-					want = 5 - 3 + 10 - 3
+					want = []float64{5 - 3 + 10 - 3, 100 - 3 + 1 - 3}
 				}
-				if got := q.Explain(request())[0].Level.Tokens; got != want {
-					t.Errorf("reload %t: %v tokens, want %v", reload, got, want)
+				for i, e := range q.Explain(request()) {
+					if e.Level.Tokens != want[i] {
+						t.Errorf("reload %t: %v tokens, want %v", reload, e.Level.Tokens, want[i])
+					}
 				}
 				if reload {
 					close(first)
