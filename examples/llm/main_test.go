@@ -85,47 +85,30 @@ func TestTokensAMinute(t *testing.T) {
 	})
 }
 
-// The usage of an answer is read, also if client and model could compress it.
-func TestNoClientHidesTheUsage(t *testing.T) {
+// An answer costs its usage, also if the model compresses it as the client asks. A request is free if
+// there is no connection to the model.
+func TestUsage(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var body io.Writer = w
-		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-			w.Header().Set("Content-Encoding", "gzip")
-			compressed := gzip.NewWriter(w)
-			defer compressed.Close()
-			body = compressed
-		}
+		w.Header().Set("Content-Encoding", r.Header.Get("Accept-Encoding"))
+		body := gzip.NewWriter(w)
+		defer body.Close()
 		fmt.Fprint(body, `{"usage": {"total_tokens": 2500}}`)
 	}))
 	defer server.Close()
-	to, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy, limiter, err := newProxy(to, http.DefaultTransport)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := httptest.NewRequest(http.MethodPost, "/v1/chat", nil)
-	r.Header = http.Header{"Authorization": {"Bearer k"}, "Accept-Encoding": {"gzip"}}
-	proxy.ServeHTTP(httptest.NewRecorder(), r)
-	if s := limiter.Stats()[0]; s.Settled != 1 || s.Table.Settled != 2500 {
-		t.Errorf("%+v", s)
-	}
-}
-
-// A request is free if there is no connection to the model.
-func TestUnansweredRequestIsFree(t *testing.T) {
-	nothing := &url.URL{Scheme: "http", Host: "127.0.0.1:1"}
-	proxy, limiter, err := newProxy(nothing, http.DefaultTransport)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := httptest.NewRequest(http.MethodPost, "/v1/chat", nil)
-	r.Header.Set("Authorization", "Bearer k")
-	w := httptest.NewRecorder()
-	proxy.ServeHTTP(w, r)
-	if left := limiter.Explain(r)[0].Level.Tokens; w.Code != http.StatusBadGateway || left != burst {
-		t.Errorf("status %d, %v tokens left", w.Code, left)
+	for address, want := range map[string]struct {
+		status int
+		tokens float64
+	}{server.Listener.Addr().String(): {200, 2500}, "127.0.0.1:1": {502, 0}} {
+		proxy, limiter, err := newProxy(&url.URL{Scheme: "http", Host: address}, http.DefaultTransport)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/v1/chat", nil)
+		r.Header = http.Header{"Authorization": {"Bearer k"}, "Accept-Encoding": {"gzip"}}
+		proxy.ServeHTTP(w, r)
+		s := limiter.Stats()[0]
+		if w.Code != want.status || s.Settled != 1 || s.Table.Settled != want.tokens {
+			t.Errorf("%s: status %d, %+v", address, w.Code, s)
+		}
 	}
 }

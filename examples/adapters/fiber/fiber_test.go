@@ -17,16 +17,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// start starts a server of an app, and returns its address.
-func start(t *testing.T, f *fiber.App) string {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	serve(t, f, listener)
-	return listener.Addr().String()
-}
-
 func TestFace(t *testing.T) {
 	face := facetest.HTTP(func(t *testing.T, l *httplimit.Limiter) string {
 		f := fiber.New(fiber.Config{ // for c.IP(), which the limiter does not read
@@ -35,7 +25,7 @@ func TestFace(t *testing.T) {
 		})
 		f.Use(RateLimit(l))
 		f.All("/*", func(c fiber.Ctx) error { return c.SendString(facetest.Body) })
-		return "http://" + start(t, f)
+		return "http://" + serve(t, f, "tcp", "127.0.0.1:0")
 	})
 	face.Without = facetest.Responses
 	facetest.Run(t, face)
@@ -106,11 +96,7 @@ func TestRequest(t *testing.T) {
 // A client on a Unix socket cannot choose its address by the path of its own socket.
 func TestPathOfAUnixSocket(t *testing.T) {
 	t.Chdir(t.TempDir())
-	listener, err := net.Listen("unix", "server")
-	if err != nil {
-		t.Skip(err)
-	}
-	serve(t, limited(t, httplimit.Rule{Keys: []string{"ip:address"}}), listener)
+	serve(t, limited(t, httplimit.Rule{Keys: []string{"ip:address"}}), "unix", "server")
 	for i, want := range []int{http.StatusOK, http.StatusTooManyRequests} {
 		own := &net.UnixAddr{Name: fmt.Sprintf("192.0.2.%d:1", i)}
 		conn, err := net.DialUnix("unix", own, &net.UnixAddr{Name: "server"})
@@ -141,7 +127,7 @@ func limited(t *testing.T, rule httplimit.Rule, opts ...httplimit.Option) *fiber
 // dial serves an app, and returns a connection to it.
 func dial(t *testing.T, f *fiber.App) net.Conn {
 	t.Helper()
-	conn, err := net.Dial("tcp", start(t, f))
+	conn, err := net.Dial("tcp", serve(t, f, "tcp", "127.0.0.1:0"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,8 +135,12 @@ func dial(t *testing.T, f *fiber.App) net.Conn {
 	return conn
 }
 
-// serve serves the app until the test ends.
-func serve(t *testing.T, f *fiber.App, listener net.Listener) {
+// serve serves an app until the test ends, and returns its address.
+func serve(t *testing.T, f *fiber.App, network, address string) string {
+	listener, err := net.Listen(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
 	done := make(chan error)
 	go func() { done <- f.Listener(listener, fiber.ListenConfig{DisableStartupMessage: true}) }()
 	t.Cleanup(func() {
@@ -162,4 +152,5 @@ func serve(t *testing.T, f *fiber.App, listener net.Listener) {
 			t.Error(err)
 		}
 	})
+	return listener.Addr().String()
 }
