@@ -2,7 +2,6 @@ package grpclimit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -16,7 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
-	"github.com/seed-181794aa/ratelimit/tb"
+	"github.com/seed-181794aa/ratelimit/proof/facetest"
 )
 
 // violations returns the quotas in the details of an error as text.
@@ -159,19 +158,10 @@ func TestPushback(t *testing.T) {
 	}
 }
 
-// downStore is a store that cannot decide.
-type downStore struct{ httplimit.Store }
-
-func (downStore) TakeAll(context.Context, time.Time, []tb.Charge, []tb.Decision) (
-	[]tb.Decision, bool, error,
-) {
-	return nil, false, errors.New("the store is down")
-}
-
 // If the store fails, a call passes, or ends with Unavailable if the application wants that. A call
 // that has ended has the code of its end.
 func TestFailedStore(t *testing.T) {
-	down := httplimit.WithStore(downStore{httplimit.Memory()})
+	down := httplimit.WithStore(facetest.DownStore{Store: httplimit.Memory()})
 	open := mustNew(t, rule("[]", 1, ""), WithHTTPOptions(down))
 	closed := mustNew(t, rule("[]", 1, ""), WithHTTPOptions(down, httplimit.WithFailClosed()))
 	cancelled, cancel := context.WithCancel(t.Context())

@@ -4,15 +4,19 @@
 package facetest
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/internal/redistest"
+	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // Face is a face under test.
@@ -329,4 +333,14 @@ func Send(t *testing.T, url string, r Request) Answer {
 		t.Fatal(err, closeErr)
 	}
 	return Answer{response.StatusCode, response.Header}
+}
+
+// DownStore is a store that cannot decide.
+type DownStore struct{ httplimit.Store }
+
+// TakeAll fails.
+func (DownStore) TakeAll(context.Context, time.Time, []tb.Charge, []tb.Decision) (
+	[]tb.Decision, bool, error,
+) {
+	return nil, false, errors.New("the store is down")
 }

@@ -26,60 +26,45 @@ func TestFace(t *testing.T) {
 	}))
 }
 
-// A client that breaks its body off does not pay less than the estimate.
-func TestBrokenBody(t *testing.T) {
-	p, err := httplimit.ParsePolicy([]byte(`{"name": "r", "limit_keys": [], "algorithm_config": {
-		"rps": 1, "burst": 9, "cost_source": "response:status", "status_costs": {"4xx": 0}}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := httplimit.New(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.ReadAll(r.Body)
-		w.WriteHeader(http.StatusBadRequest)
-	})
-	body := iotest.ErrReader(io.ErrUnexpectedEOF)
-	RateLimit(l, handler).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", "/", body))
-	if s := l.Stats()[0]; s.Estimated != 1 {
-		t.Errorf("%d responses cost the estimate, %d another cost", s.Estimated, s.Settled)
-	}
-}
-
 type text = wrapperspb.StringValue
 
-var protocols = map[string]connect.ClientOption{
-	"connect": connect.WithClientOptions(), "connect GET": connect.WithHTTPGet(),
-	"gRPC": connect.WithGRPC(), "gRPC-Web": connect.WithGRPCWeb(),
-}
+const procedure = "/acme.v1.Service/Unary"
 
-// newClient returns a client of a service that answers one call in an hour.
-func newClient(
-	t *testing.T, protocol connect.ClientOption, opts ...httplimit.Option,
-) *connect.Client[text, text] {
-	l := httplimit.PerAddress(1, 1.0/3600, opts...)
-	const procedure = "/acme.v1.Service/Unary"
+var (
+	idempotent = connect.WithIdempotency(connect.IdempotencyNoSideEffects)
+	protocols  = map[string]connect.ClientOption{
+		"connect": connect.WithClientOptions(), "connect GET": connect.WithHTTPGet(),
+		"gRPC": connect.WithGRPC(), "gRPC-Web": connect.WithGRPCWeb(),
+	}
+)
+
+// service returns a service whose answers are its calls.
+func service(l *httplimit.Limiter) http.Handler {
 	answer := func(_ context.Context, r *connect.Request[text]) (*connect.Response[text], error) {
 		return connect.NewResponse(r.Msg), nil
 	}
-	idempotent := connect.WithIdempotency(connect.IdempotencyNoSideEffects)
-	handler := RateLimit(l, connect.NewUnaryHandler(procedure, answer, idempotent))
-	server := httptest.NewUnstartedServer(handler)
+	return RateLimit(l, connect.NewUnaryHandler(procedure, answer, idempotent))
+}
+
+// newClient returns a call of a service that answers one in an hour.
+func newClient(
+	t *testing.T, protocol connect.ClientOption, opts ...httplimit.Option,
+) func() (*connect.Response[text], error) {
+	server := httptest.NewUnstartedServer(service(httplimit.PerAddress(1, 1.0/3600, opts...)))
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	return connect.NewClient[text, text](server.Client(), server.URL+procedure, protocol, idempotent)
+	client := connect.NewClient[text, text](
+		server.Client(), server.URL+procedure, protocol, idempotent)
+	return func() (*connect.Response[text], error) {
+		return client.CallUnary(t.Context(), connect.NewRequest(wrapperspb.String("ping")))
+	}
 }
 
 // The error of a refused call has the time of Retry-After, which is in whole seconds.
 func TestCalls(t *testing.T) {
 	for protocol, option := range protocols {
-		client := newClient(t, option)
-		ping := func() (*connect.Response[text], error) {
-			return client.CallUnary(t.Context(), connect.NewRequest(wrapperspb.String("ping")))
-		}
+		ping := newClient(t, option)
 		if response, err := ping(); err != nil || response.Msg.Value != "ping" {
 			t.Errorf("%s: %v, %v", protocol, response, err)
 		}
@@ -100,22 +85,29 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// downStore is a store that cannot decide.
-type downStore struct{ httplimit.Store }
-
-func (downStore) TakeAll(context.Context, time.Time, []tb.Charge, []tb.Decision) (
-	[]tb.Decision, bool, error,
-) {
-	return nil, false, errors.New("the store is down")
-}
-
 func TestFailure(t *testing.T) {
+	down := httplimit.WithStore(facetest.DownStore{Store: httplimit.Memory()})
 	for protocol, option := range protocols {
-		client := newClient(t, option, httplimit.WithFailClosed(),
-			httplimit.WithStore(downStore{httplimit.Memory()}))
-		_, err := client.CallUnary(t.Context(), connect.NewRequest(wrapperspb.String("ping")))
+		_, err := newClient(t, option, httplimit.WithFailClosed(), down)()
 		if code := connect.CodeOf(err); code != connect.CodeUnavailable {
 			t.Errorf("%s: %v", protocol, code)
 		}
+	}
+}
+
+// A client that breaks its body off does not pay less than the estimate.
+func TestBrokenBody(t *testing.T) {
+	l, err := httplimit.New(httplimit.Rules(httplimit.Rule{
+		Name: "r", Limit: tb.Limit{Capacity: 9, Tokens: 1, Per: time.Hour},
+		Cost: httplimit.Cost{Source: "response:status", Statuses: map[string]float64{"4xx": 0, "5xx": 0}},
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequest("POST", procedure, iotest.ErrReader(io.ErrUnexpectedEOF))
+	r.Header.Set("Content-Type", "application/proto")
+	service(l).ServeHTTP(httptest.NewRecorder(), r)
+	if s := l.Stats()[0]; s.Estimated != 1 {
+		t.Errorf("%d responses cost the estimate, %d another cost", s.Estimated, s.Settled)
 	}
 }
