@@ -26,37 +26,28 @@ func newBucket(t *testing.T) *ratelimit.Bucket {
 // above the burst.
 func TestBytesTakeTheirTime(t *testing.T) {
 	content := bytes.Repeat([]byte("0123456789abc"), 800)
-	for name, copied := range map[string]func(context.Context, *ratelimit.Bucket, *bytes.Buffer) error{
-		"reads of 32 KiB": func(ctx context.Context, b *ratelimit.Bucket, _ *bytes.Buffer) error {
-			return iotest.TestReader(&reader{ctx, b, bytes.NewReader(content)}, content)
-		},
-		"short reads": func(ctx context.Context, b *ratelimit.Bucket, to *bytes.Buffer) error {
-			from := iotest.HalfReader(bytes.NewReader(content))
-			_, err := io.Copy(to, &reader{ctx, b, from})
-			return err
-		},
-		"one write": func(ctx context.Context, b *ratelimit.Bucket, to *bytes.Buffer) error {
-			_, err := (&writer{ctx, b, to}).Write(content)
-			return err
-		},
-		"small writes": func(ctx context.Context, b *ratelimit.Bucket, to *bytes.Buffer) error {
-			from := iotest.OneByteReader(bytes.NewReader(content))
-			_, err := io.Copy(&writer{ctx, b, to}, from)
-			return err
-		},
+	for name, c := range map[string]struct {
+		wrap   func(io.Reader) io.Reader
+		writes bool
+	}{
+		"large reads": {iotest.DataErrReader, false}, "small reads": {iotest.OneByteReader, false},
+		"one write": {iotest.DataErrReader, true}, "small writes": {iotest.OneByteReader, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				began, to := time.Now(), new(bytes.Buffer)
-				if err := copied(t.Context(), newBucket(t), to); err != nil {
-					t.Error(err)
+				began, b, from, to := time.Now(), newBucket(t), bytes.NewReader(content), new(bytes.Buffer)
+				var err error
+				if c.writes {
+					_, err = io.Copy(&writer{t.Context(), b, to}, c.wrap(from))
+				} else {
+					_, err = io.Copy(to, c.wrap(&reader{t.Context(), b, iotest.HalfReader(from)}))
 				}
 				took := time.Since(began).Round(time.Millisecond)
 				if took < 10*time.Second || took > 10400*time.Millisecond {
 					t.Errorf("%v, want 10s, and up to 400ms for the read that finds the end", took)
 				}
-				if to.Len() > 0 && !bytes.Equal(to.Bytes(), content) {
-					t.Error("the copy differs")
+				if err != nil || !bytes.Equal(to.Bytes(), content) {
+					t.Error("the copy differs", err)
 				}
 			})
 		})
@@ -68,8 +59,10 @@ func TestEndedContextStopsBoth(t *testing.T) {
 	cancel()
 	content := bytes.Repeat([]byte("x"), 1000)
 	_, read := io.ReadAll(&reader{ctx, newBucket(t), bytes.NewReader(content)})
+	_, empty := (&reader{ctx, newBucket(t), bytes.NewReader(content)}).Read(nil) // takes nothing
 	n, written := (&writer{ctx, newBucket(t), io.Discard}).Write(content)
-	if !errors.Is(read, context.Canceled) || !errors.Is(written, context.Canceled) || n != 0 {
-		t.Error(read, written, n)
+	if !errors.Is(read, context.Canceled) || !errors.Is(written, context.Canceled) ||
+		n != 0 || empty != nil {
+		t.Error(read, written, n, empty)
 	}
 }

@@ -63,6 +63,7 @@ func newClient(
 
 // The error of a refused call has the time of Retry-After, which is in whole seconds.
 func TestCalls(t *testing.T) {
+	down := httplimit.WithStore(facetest.DownStore{Store: httplimit.Memory()})
 	for protocol, option := range protocols {
 		ping := newClient(t, option)
 		if response, err := ping(); err != nil || response.Msg.Value != "ping" {
@@ -82,15 +83,9 @@ func TestCalls(t *testing.T) {
 		if err != nil || (wait-field).Abs() > 2*time.Second || wait < time.Hour-time.Minute {
 			t.Errorf("%s: Retry-After %v, RetryInfo %v, %v", protocol, field, wait, err)
 		}
-	}
-}
-
-func TestFailure(t *testing.T) {
-	down := httplimit.WithStore(facetest.DownStore{Store: httplimit.Memory()})
-	for protocol, option := range protocols {
-		_, err := newClient(t, option, httplimit.WithFailClosed(), down)()
+		_, err = newClient(t, option, httplimit.WithFailClosed(), down)()
 		if code := connect.CodeOf(err); code != connect.CodeUnavailable {
-			t.Errorf("%s: %v", protocol, code)
+			t.Errorf("%s: %v from a store that is down", protocol, code)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package fiber
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -32,9 +33,7 @@ func TestFace(t *testing.T) {
 }
 
 // exchange sends a request on a connection, and returns the status and the body of the response.
-func exchange(
-	t *testing.T, conn net.Conn, method, target, fields string,
-) (status int, body string) {
+func exchange(t *testing.T, conn net.Conn, method, target, fields string) (int, string) {
 	t.Helper()
 	fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: h\r\n%s\r\n", method, target, fields)
 	w, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
@@ -145,10 +144,7 @@ func serve(t *testing.T, f *fiber.App, network, address string) string {
 	go func() { done <- f.Listener(listener, fiber.ListenConfig{DisableStartupMessage: true}) }()
 	t.Cleanup(func() {
 		http.DefaultClient.CloseIdleConnections()
-		if err := f.Shutdown(); err != nil {
-			t.Error(err)
-		}
-		if err := <-done; err != nil {
+		if err := errors.Join(f.Shutdown(), <-done); err != nil {
 			t.Error(err)
 		}
 	})
