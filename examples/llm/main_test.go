@@ -85,8 +85,8 @@ func TestTokensAMinute(t *testing.T) {
 	})
 }
 
-// An answer costs its usage, also if the model compresses it as the client asks. A request is free if
-// there is no connection to the model.
+// An answer costs its usage, also if the model compresses it as the client asks. A request is free
+// if there is no connection to the model.
 func TestUsage(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Encoding", r.Header.Get("Accept-Encoding"))
