@@ -121,12 +121,53 @@ func (a *attempt) enter() (wait time.Duration, slowest *rule, err error) {
 	return wait, slowest, err
 }
 
-// take takes the charges, or none. Their tokens may be used at a.slot.
+// take takes the charges, or none. Their tokens may be used at a.slot. What costs less than the
+// refused attempt has its tokens before the end of the pause. It takes anew, as if the bucket had
+// only its cost then, and goes in place of that.
 func (a *attempt) take() error {
+	within, err := a.charge()
+	now := time.Now() // in another process from its decision on, which is not later
+	isEarly := false
+	for i := range a.charges {
+		p := &a.parts[i]
+		if pause := p.paused.Load().Sub(now); p.charge.Delay() < pause {
+			if isEarly = true; pause > within {
+				a.giveBack(nil)
+				p.rule.count(func(s *RuleStats) { s.TooLate++ })
+				return &tb.WaitError{Wait: pause, Deadline: true}
+			}
+		}
+	}
+	if isEarly {
+		a.giveBack(nil)
+		for i := range a.parts {
+			p := &a.parts[i]
+			if pause := p.paused.Load().Sub(now); pause > 0 {
+				a.leave(p, p.charged, pause, now)
+			}
+		}
+		_, err = a.charge()
+		now = time.Now()
+	}
+	var longest time.Duration
+	for i := range a.charges {
+		p := &a.parts[i]
+		if d := max(p.charge.Delay(), p.paused.Load().Sub(now)); d > longest {
+			longest, a.slowest = d, p.rule
+		}
+	}
+	if longest > 0 {
+		a.slot = now.Add(longest)
+	}
+	return err
+}
+
+// charge takes the charges, or none, within the time until the deadline.
+func (a *attempt) charge() (within time.Duration, err error) {
 	ctx := a.r.Context()
 	a.charges, a.slowest, a.taken = a.charges[:0], nil, time.Now()
 	a.slot = a.taken
-	within, err := tb.Never, ctx.Err()
+	within, err = tb.Never, ctx.Err()
 	if deadline, ok := ctx.Deadline(); ok {
 		within = deadline.Sub(a.taken)
 	}
@@ -134,7 +175,7 @@ func (a *attempt) take() error {
 		err = context.DeadlineExceeded
 	}
 	if err != nil {
-		return err
+		return within, err
 	}
 	for i := 0; i < len(a.parts) && err == nil; i++ {
 		p := &a.parts[i]
@@ -159,35 +200,14 @@ func (a *attempt) take() error {
 	if !allowed {
 		a.charges = a.charges[:0]
 		if err == nil {
-			return a.refusal(within)
+			return within, a.refusal(within)
 		}
 		if ctx.Err() == nil {
 			a.t.failed(a.r, err)
 		}
-		return ctx.Err()
+		err = ctx.Err()
 	}
-	var longest time.Duration
-	now := time.Now() // in another process from its decision on, which is not later
-	for i := range a.parts {
-		p := &a.parts[i]
-		d, pause := p.charge.Delay(), p.paused.Load().Sub(now)
-		if d < pause { // it costs less than what the pause has left, and goes in place of that
-			if pause > within {
-				a.giveBack(nil)
-				p.rule.count(func(s *RuleStats) { s.TooLate++ })
-				return &tb.WaitError{Wait: pause, Deadline: true}
-			}
-			a.leave(p, 0, pause, now)
-			d = pause
-		}
-		if d > longest {
-			longest, a.slowest = d, p.rule
-		}
-	}
-	if longest > 0 {
-		a.slot = now.Add(longest)
-	}
-	return nil
+	return within, err
 }
 
 // refusal returns the error of an attempt that cannot wait.

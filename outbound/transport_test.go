@@ -309,6 +309,11 @@ func TestWaits(t *testing.T) {
 	sixes.Usage, sixes.Cost = usage.Read, func(*http.Request) float64 { return 6 }
 	costs := map[string]float64{"b": 10.5, "c": 1e308, "d": math.Inf(1), "e": 10}
 	costly.Key, costly.Cost = Host, func(r *http.Request) float64 { return costs[keyOf(r)] }
+	slow := newShared()
+	slow.before = func(call, _ string) error {
+		time.Sleep(map[string]time.Duration{"hold": time.Second}[call])
+		return nil
+	}
 	play(t, scene{opts: []Option{Rules(perSecond("r", 1, 0.1))}}, map[string]scene{
 		"several limits": {opts: []Option{Rules(perSecond("minute", 4, 0.1), perSecond("second", 2, 1))},
 			send: "a a , a<0.5 a a a a", want: "0 0 0(1s true) 1 2 10 20", order: "a a a a a a",
@@ -320,7 +325,9 @@ func TestWaits(t *testing.T) {
 			want: "0" + strings.Repeat(fmt.Sprintf(" 0(%v false)", tb.Never), 3)},
 		"a pause, after a refused attempt that costs more": {opts: []Option{Rules(costly)},
 			answers: []string{"429\nRetry-After: 8"}, latency: time.Second / 2, order: "e a a",
-			send: "e a<5 a a", want: "0 0.5(8s true) 8.5 9.5"},
+			send: "e a<5 a!1 a@2 a", want: "0 0.5(8s true) 1(context canceled) 8.5 9.5"},
+		"a pause, after that, while the store is slow": {opts: []Option{Rules(costly), WithStore(slow)},
+			answers: []string{"429\nRetry-After: 8"}, send: "e , a a", want: "0 8 9", order: "e a a"},
 		"contexts that end": {send: "a a!1 a!0 a@2", order: "a a",
 			want: "0 0(context canceled) 1(context canceled) 10"},
 		"a context that ends while another attempt waits behind": {send: "a a!1 a a@2",
