@@ -86,7 +86,8 @@ func (a *attempt) pause(unit Unit, wait time.Duration, isRefusal bool, now time.
 	end := now.Add(wait)
 	isNew := false
 	p.takes.Lock()
-	if end.After(*p.paused.Load()) {
+	isLater := end.After(*p.paused.Load())
+	if isLater {
 		p.paused.Store(&end)
 	}
 	a.t.move(p.key, end, func() {
@@ -95,9 +96,32 @@ func (a *attempt) pause(unit Unit, wait time.Duration, isRefusal bool, now time.
 		}
 	})
 	p.takes.Unlock()
-	if isNew {
+	if isLater && isNew {
 		a.t.held(a.r, p.rule, wait)
+		(&attempt{t: a.t, r: a.r}).renew(&part{key: p.key, charged: p.charged}, end)
 	}
+}
+
+// renew holds the bucket of p again and again if it is not held until the end of a pause. What waits
+// takes anew when it is.
+func (a *attempt) renew(p *part, end time.Time) {
+	most := p.longestHold()
+	left := time.Until(end) - most
+	if left <= 0 {
+		return
+	}
+	time.AfterFunc(min(left, most/2), func() {
+		now := time.Now()
+		hold := func() { a.leave(p, p.charged, end.Sub(now), now) }
+		p.takes.Lock()
+		if end.Sub(now) > most {
+			hold()
+		} else {
+			a.t.move(p.key, now.Add(tb.Never), hold)
+		}
+		p.takes.Unlock()
+		a.renew(p, end)
+	})
 }
 
 // learn gives the key of a rule without a limit the limit that the response says. stops means that
@@ -131,14 +155,10 @@ func (a *attempt) learn(p *part, x *answer, stops bool, now time.Time) {
 
 // leave leaves the bucket of p a number of tokens after a time: it is held, or if they take longer
 // to be supplied, it has at most the tokens that are missing then. It is not held longer than an
-// attempt may wait for the supply: take waits for the rest of a pause.
+// attempt may wait for the supply: renew holds it for the rest of a pause.
 func (a *attempt) leave(p *part, tokens float64, after time.Duration, now time.Time) {
 	limit := p.limiter.Limit()
-	fastest := limit
-	if p.rule.learns {
-		fastest = unlimited // which the server may say meanwhile
-	}
-	held := min(after-timeOf(limit, tokens), timeOf(fastest, tb.MaxCapacity))
+	held := min(after-timeOf(limit, tokens), p.longestHold())
 	if until := now.Add(held); held > 0 {
 		ctx := context.WithoutCancel(a.r.Context())
 		if err := p.limiter.Hold(ctx, p.text, until); err != nil {
@@ -156,6 +176,14 @@ func (a *attempt) leave(p *part, tokens float64, after time.Duration, now time.T
 			_, _ = c.Take(now)
 		}
 	}
+}
+
+func (k *key) longestHold() time.Duration {
+	limit := k.limiter.Limit()
+	if k.rule.learns {
+		limit = unlimited // which the server may say meanwhile
+	}
+	return timeOf(limit, tb.MaxCapacity)
 }
 
 // timeOf returns the time, rounded up, in which a limit supplies a number of tokens. It is negative

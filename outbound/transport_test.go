@@ -246,8 +246,9 @@ func TestPauses(t *testing.T) {
 		"the longest pause by default, without a limit": {opts: []Option{}, send: "a , b",
 			answers: []string{"429\nRetry-After: 315360000"}, want: "0 3600"},
 		"a refusal with reset": {answers: []string{"429\nX-RateLimit-Reset: 5"}, want: "0 5 5.5 6 6.5 7"},
-		"a pause that could supply more than a debt": {opts: []Option{PerHost(1, 1e6)},
-			answers: []string{"429\nRetry-After: 3000"}, send: "a , b", want: "0 3000"},
+		"a pause that could supply more than a debt": {opts: []Option{PerHost(3, 1e6)},
+			answers: []string{"429\nRetry-After: 3000"}, send: "a , b c d@3000",
+			order: "a b c d", want: "0 3000 3000.000001 3000.000002"},
 		"a refusal without a wait": {answers: []string{"429"}, want: "0 0 0 0.5 1 1.5"},
 		"a date, without a Date of the server": {
 			answers: []string{"429\nDate: now\nRetry-After: Sat, 01 Jan 2000 00:00:30 GMT"},
