@@ -68,8 +68,6 @@ anthropic-ratelimit-tokens-remaining: 80000
 anthropic-ratelimit-tokens-reset: 2026-02-25T06:14:20Z`, "refused for 16s; " +
 		"requests 3999 of 4000 in 1m0s, reset in 0s; tokens 80000 of 280000 in 1m0s, reset in 1m0s; " +
 		"tokens 0 of 200000 in 1m0s, reset in 1m0s; tokens 80000 of 80000 in 1m0s, reset in 0s"},
-	{"Stripe", `429
-Stripe-Rate-Limited-Reason: global-rate`, "refused"},
 	{"Cloudflare", `200
 Age: 0
 Ratelimit: "default";r=50;t=30

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"math"
 	"net/http"
@@ -507,29 +508,24 @@ func TestStores(t *testing.T) {
 }
 
 func TestHooksAndStats(t *testing.T) {
-	var log bytes.Buffer
-	events := make(chan string, 10)
-	add := func(event ...any) { events <- fmt.Sprintln(event...) }
+	var events, logged bytes.Buffer
+	add := log.New(&events, "", 0).Println
 	hooks := Hooks{
 		Waits:   func(_ *http.Request, rule string, d time.Duration) { add("waits", rule, d) },
 		Held:    func(_ *http.Request, rule string, d time.Duration) { add("held", rule, d) },
 		Refused: func(_ *http.Request, rule string, _ *http.Response) { add("refused", rule) },
 	}
-	logger := slog.New(slog.NewTextHandler(&log, nil))
+	logger := slog.New(slog.NewTextHandler(&logged, nil))
 	play(t, scene{}, map[string]scene{"": {
 		opts:    []Option{Rules(perSecond("api", 1, 1)), WithLogger(logger), WithHooks(hooks)},
 		answers: []string{"200", "429\nRetry-After: 10"}, send: "secret secret secret",
 		want: "0 1 11", stats: "{3 0 [{api 2 3s 0 1 1}]}",
 	}})
-	close(events)
-	var got string
-	for event := range events {
-		got += event
-	}
-	if want := "waits api 1s\nwaits api 2s\nrefused api\nheld api 10s\n"; got != want {
+	got, want := events.String(), "waits api 1s\nwaits api 2s\nrefused api\nheld api 10s\n"
+	if got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if text := log.String(); !strings.Contains(text, "rule=api") || strings.Contains(text, "secret") {
+	if text := logged.String(); !strings.Contains(text, "rule=api") || strings.Contains(text, "secret") {
 		t.Error(text)
 	}
 }
