@@ -3,7 +3,6 @@ package httplimit
 import (
 	"net/http"
 	"net/netip"
-	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -214,22 +213,17 @@ func picks(s *policy.Selector, r *http.Request, foldPaths bool) (picked, ambiguo
 	case s.PathExact == "" && s.PathPrefix == "":
 		return true, false
 	}
-	p, ok := comparedPath(r.URL)
+	p, _, ok := ResolvePath(r.URL)
+	// Some servers take backslashes and encoded slashes as slashes, several slashes as one, and
+	// parameters only in the last segment.
+	if p = withoutParameters(slashed(p)); strings.Contains(p, "//") {
+		p = resolved(p)
+	}
 	if foldPaths {
 		p = strings.ToLower(p)
 	}
 	return ok && (s.PathExact != "" && p == s.PathExact ||
 		s.PathPrefix != "" && strings.HasPrefix(p, s.PathPrefix)), !ok
-}
-
-// comparedPath returns the resolved path with backslashes and encoded slashes as slashes, several
-// slashes as one, and parameters only in its last segment, because some servers take them so.
-func comparedPath(u *url.URL) (string, bool) {
-	p, _, ok := ResolvePath(u)
-	if p = withoutParameters(slashed(p)); strings.Contains(p, "//") {
-		p = resolved(p)
-	}
-	return p, ok
 }
 
 func slashed(p string) string { return strings.ReplaceAll(p, `\`, "/") }

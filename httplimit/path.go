@@ -58,8 +58,16 @@ func ResolvePath(u *url.URL) (path, rawPath string, ok bool) {
 
 // isPlainPath reports whether a path that has no encoded characters is resolved already.
 func isPlainPath(p string) bool {
-	return strings.HasPrefix(p, "/") && !strings.ContainsAny(p, "\x00\\;") &&
-		!strings.Contains(p, "//") && !strings.Contains(p, "/.")
+	if !strings.HasPrefix(p, "/") {
+		return false
+	}
+	for i := 1; i < len(p); i++ {
+		switch c := p[i]; {
+		case c == 0, c == '\\', c == ';', p[i-1] == '/' && (c == '/' || c == '.'):
+			return false
+		}
+	}
+	return true
 }
 
 // isAmbiguous reports whether servers disagree about a decoded segment. Some servers take an

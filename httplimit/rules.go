@@ -269,7 +269,10 @@ func newLadders(e policy.Evaluation, rules []*rule) (all []ladder) {
 	case policy.AllMatch: // each rule is a ladder
 		ladderOf = name
 	case policy.Ladders:
-		ladderOf, groupOf = (*rule).keysText, (*rule).matchText
+		groupOf = (*rule).matchText
+		ladderOf = func(r *rule) string { // the same if and only if the Keys are
+			return fmt.Sprintf("%q", slices.Sorted(slices.Values(policy.CanonicalKeys(r.Keys))))
+		}
 	}
 	for _, ladder := range grouped(rules, ladderOf) {
 		all = append(all, grouped(ladder, groupOf))
@@ -289,11 +292,6 @@ func grouped(rules []*rule, text func(*rule) string) (groups [][]*rule) {
 		groups[i] = append(groups[i], r)
 	}
 	return groups
-}
-
-// keysText is the same text for two rules if and only if they have the same Keys.
-func (r *rule) keysText() string {
-	return fmt.Sprintf("%q", slices.Sorted(slices.Values(policy.CanonicalKeys(r.Keys))))
 }
 
 // matchText is the same text for two rules if and only if their Match is the same.
