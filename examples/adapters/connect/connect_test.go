@@ -99,7 +99,7 @@ func TestBrokenBody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := httptest.NewRequest("POST", procedure, iotest.ErrReader(io.ErrUnexpectedEOF))
+	r := httptest.NewRequest(http.MethodPost, procedure, iotest.ErrReader(io.ErrUnexpectedEOF))
 	r.Header.Set("Content-Type", "application/proto")
 	service(l).ServeHTTP(httptest.NewRecorder(), r)
 	if s := l.Stats()[0]; s.Estimated != 1 {
