@@ -184,7 +184,9 @@ func (s *Suggestion) plan(all *Limit) []PathLimit {
 			continue
 		}
 		p.name = cmp.Or(strings.Trim(notName.ReplaceAllString(p.Path, "-"), "-"), "root")
-		for slices.ContainsFunc(plan, func(other PathLimit) bool { return other.name == p.name }) {
+		for slices.ContainsFunc(plan, func(other PathLimit) bool {
+			return strings.EqualFold(other.name, p.name) // variables of nginx have no case
+		}) {
 			p.name = fmt.Sprintf("%s-%d", p.name, len(plan))
 		}
 		plan = append(plan, p)

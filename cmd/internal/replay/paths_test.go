@@ -173,7 +173,7 @@ func TestNamesOfLimitsAreDistinct(t *testing.T) {
 	rep := Report{Suggestion: &Suggestion{}, Limit: &Limit{Rate: mustRate(t, "5"), Burst: 9},
 		options: &Options{Keys: []string{"ip"}, IPv6Prefix: 64}}
 	s := rep.Suggestion
-	for _, path := range []string{"/", "/api", "/api/", "/a.pi/", "/b", "/b-7", "/b/"} {
+	for _, path := range []string{"/", "/api", "/api/", "/a.pi/", "/b", "/b-7", "/b/", "/API"} {
 		l := &Limit{Rate: mustRate(t, "1"), Burst: 2}
 		s.Paths = append(s.Paths, PathLimit{Path: path, Limit: l, Stricter: true})
 	}
@@ -192,7 +192,7 @@ func TestNamesOfLimitsAreDistinct(t *testing.T) {
 			set.Selector.PathPrefix)
 	}
 	if want := "suggested , root /, api /api, api-3 /api/, a-pi /a.pi/, " +
-		"b /b, b-7 /b-7, b-7-7 /b/, "; got != want {
+		"b /b, b-7 /b-7, b-7-7 /b/, API-8 /API, "; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	text, err := nginxConfig(s.plan(rep.Limit), rep.options, 20_000)
