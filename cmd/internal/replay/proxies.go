@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
+	"github.com/seed-181794aa/ratelimit/internal/clientaddr"
 	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 	"github.com/seed-181794aa/ratelimit/internal/hash"
 )
@@ -22,11 +23,12 @@ type forwarded struct {
 const maxForwarded = 1 << 12
 
 func (f *forwarded) add(list []byte) {
-	if f.requests++; len(list) == 0 {
+	last := bytes.TrimSpace(list[bytes.LastIndexByte(list, ',')+1:])
+	_, ok := clientaddr.Parse(string(last))
+	if f.requests++; !ok { // the third field in quotes of a log may be another one
 		return
 	}
 	if f.with++; len(f.clients) < maxForwarded {
-		last := bytes.TrimSpace(list[bytes.LastIndexByte(list, ',')+1:])
 		f.clients[hash.Mix(hash.Add(hash.Empty, last))] = struct{}{}
 	}
 }

@@ -37,7 +37,7 @@ func TestRequestsBehindAProxy(t *testing.T) {
 	} {
 		log := agentLine("192.0.2.1", "/", "x", 0)
 		for i := range 300 {
-			forwarded := ""
+			forwarded := ` "0.` + fmt.Sprint(i) + `"` // another field
 			if tt.forwarded {
 				forwarded = fmt.Sprintf(` "198.51.100.%d"`, i%50)
 			}
