@@ -113,7 +113,7 @@ func (d *detector) choose(lines ...[]byte) (nearest error) {
 	best := &ballot{}
 	for _, line := range lines {
 		most := -1
-		for _, e := range envelopesOf(line) {
+		for _, e := range envelopesOf(line, d.parsers[0].format == LogFormat) {
 			message, time, ok := e.cut(line)
 			if !ok {
 				continue

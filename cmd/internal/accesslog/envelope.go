@@ -3,6 +3,7 @@ package accesslog
 import (
 	"bytes"
 	"regexp"
+	"slices"
 
 	"github.com/tidwall/gjson"
 )
@@ -49,17 +50,15 @@ var certain = []envelope{
 // of CloudWatch write before a line, and nothing.
 var uncertain = []envelope{{"time", regexp.MustCompile(`^` + stamp + ` `)}, {}}
 
-// level is in front of the requests of uvicorn, and not the name of a program in syslog.
-var level = []byte(" INFO: ")
-
-// envelopesOf returns the envelopes that a line may be in.
-func envelopesOf(line []byte) []envelope {
+// envelopesOf returns the envelopes that a line may be in. A line in a format of the user may look
+// as if it were in one.
+func envelopesOf(line []byte, given bool) []envelope {
 	for i, e := range certain {
-		if _, _, ok := e.cut(line); ok {
+		if _, _, ok := e.cut(line); ok && !given {
 			return certain[i : i+1]
 		}
 	}
-	return uncertain
+	return slices.Concat(certain, uncertain)
 }
 
 // cut returns the line of the log, and the time that the envelope has for it or nothing. It reports
@@ -69,7 +68,8 @@ func (e *envelope) cut(line []byte) (message, time []byte, ok bool) {
 		return line, nil, true
 	}
 	at := e.pattern.FindSubmatchIndex(line)
-	if at == nil || bytes.HasSuffix(line[:at[1]], level) {
+	// The level in front of the requests of uvicorn is not the name of a program in syslog.
+	if at == nil || bytes.HasSuffix(line[:at[1]], []byte(" INFO: ")) {
 		return nil, nil, false
 	}
 	if e.name == docker {

@@ -95,7 +95,7 @@ func TestNoEnvelopes(t *testing.T) {
 		`2015-05-17T10:05:03Z stdin F x`, `17/May/2015 stdout F x`,
 		`{"log":["x"]}`, `{"log":""}`, `{"log":"x"`, `{"time":"x"}`, "| x", "web |x", "web x | y",
 	} {
-		if e := envelopesOf([]byte(text)); len(e) == 1 {
+		if e := envelopesOf([]byte(text), false); len(e) == 1 {
 			t.Errorf("%q is in %s", text, e[0].name)
 		}
 	}

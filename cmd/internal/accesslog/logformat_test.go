@@ -29,6 +29,8 @@ func TestLogFormats(t *testing.T) {
 		{"JSON by hand", `{"a":"$remote_addr","t":"$time_iso8601","u":"$remote_user"}`,
 			`{"a":"192.0.2.7","t":"2015-05-17T10:05:03Z","u":"a\"b"}`,
 			request{at, "192.0.2.7", `a\"b`, "", ""}},
+		{"as in the lines of docker compose", `$http_host | $remote_addr | $time_local`,
+			`h.example | 192.0.2.7 | ` + stamp, request{at, "192.0.2.7", "", "h.example", ""}},
 		{"further fields after the client", `[$time_local] $remote_addr`,
 			`[` + stamp + `] 192.0.2.7 extra 5`, request{at, "192.0.2.7", "", "", ""}},
 		{"further fields after the time", `$remote_addr $time_local`, `192.0.2.7 ` + stamp + ` extra 5`,

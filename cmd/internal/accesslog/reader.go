@@ -51,7 +51,9 @@ func NewReader(ctx context.Context, name string, r io.Reader, s Schema) (*Reader
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	lines := bufio.NewReaderSize(plain, MaxLine)
-	_, _ = lines.Peek(1) // which fills the buffer
+	if mark, _ := lines.Peek(3); string(mark) == "\ufeff" { // of UTF-8, from Windows
+		_, _ = lines.Discard(len(mark))
+	}
 	begin, _ := lines.Peek(lines.Buffered())
 	// In the first header of tar, NULs pad a name to 100 bytes, and the magic is at 257.
 	if len(begin) >= 512 && begin[99] == 0 && bytes.HasPrefix(begin[257:], []byte("ustar")) {

@@ -8,13 +8,7 @@ import (
 
 const digits = "0123456789"
 
-// Separators and marks.
-var (
-	space  = []byte{' '}
-	quote  = []byte{'"'}
-	http   = []byte("HTTP/")
-	scheme = []byte("://")
-)
+var space = []byte{' '}
 
 // withoutPort returns a host without its port.
 func withoutPort(b []byte) []byte {
@@ -53,7 +47,7 @@ func cutQuoted(b []byte) (value, rest []byte, ok bool) {
 	if len(b) < 2 || b[0] != ' ' || b[1] != '"' {
 		return nil, nil, false
 	}
-	end := unescaped(b[2:], quote)
+	end := unescaped(b[2:], []byte{'"'})
 	if end < 0 {
 		return nil, nil, false
 	}
@@ -97,7 +91,7 @@ func (rec *Record) setRequest(line []byte) {
 	if !ok {
 		return
 	}
-	if i := bytes.LastIndexByte(uri, ' '); i >= 0 && bytes.HasPrefix(uri[i+1:], http) {
+	if i := bytes.LastIndexByte(uri, ' '); i >= 0 && bytes.HasPrefix(uri[i+1:], []byte("HTTP/")) {
 		uri = uri[:i]
 	}
 	rec.setURI(uri)
@@ -113,7 +107,7 @@ func (rec *Record) setURI(uri []byte) {
 	if len(uri) == 0 || uri[0] == '/' {
 		return
 	}
-	if _, rest, ok := bytes.Cut(uri, scheme); ok {
+	if _, rest, ok := bytes.Cut(uri, []byte("://")); ok {
 		slash := bytes.IndexByte(rest, '/')
 		if rec.Path = nil; slash >= 0 {
 			rest, rec.Path = rest[:slash], rest[slash:]

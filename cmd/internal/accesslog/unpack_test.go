@@ -38,6 +38,7 @@ func TestPackedLogsAreDetected(t *testing.T) {
 	for name, data := range map[string][]byte{
 		"bzip2": bzipped,
 		"gzip":  zipped(t, line("a")+"\n", line("b")+"\n"),
+		"UTF-8": zipped(t, "\ufeff"+line("a")+"\n", line("b")+"\n"),
 	} {
 		got, bad, format := read(t, bytes.NewReader(data), Schema{})
 		if fmt.Sprint(clients(got)) != "[a b]" || len(bad) != 0 || format != Common {
