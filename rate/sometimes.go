@@ -14,7 +14,7 @@ type Sometimes struct {
 	Interval time.Duration // a call of Do so long after the end of the last function, if above 0
 
 	mu    sync.Mutex
-	calls int
+	calls int64
 	last  time.Time // end of the last function, if Interval is set
 }
 
@@ -24,7 +24,7 @@ func (s *Sometimes) Do(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	calls := s.calls
-	runs := calls == 0 || calls < s.First || s.Every > 0 && calls%s.Every == 0 ||
+	runs := calls == 0 || calls < int64(s.First) || s.Every > 0 && calls%int64(s.Every) == 0 ||
 		s.Interval > 0 && time.Since(s.last) >= s.Interval
 	if runs {
 		f()
