@@ -130,7 +130,7 @@ func TestTakeAllTimesOut(t *testing.T) {
 	operator := dial(t, s)
 	l := newLimiter(t, dial(t, s), slow, WithTimeout(10*time.Millisecond))
 	other := newLimiter(t, l.client, slow)
-	l.nodes[0].offset.learn(0, 0, time.Now().UnixMicro()-l.start.UnixMicro())
+	l.nodes[0].offset.learn(0, 0, time.Now().UnixMicro()-origin.UnixMicro())
 	resume := pause(t, operator)
 	take := func() bool {
 		_, ok := takeAll(t, newCharge(t, l, "a", 1), newCharge(t, other, "b", 1))

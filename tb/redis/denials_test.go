@@ -49,6 +49,22 @@ func TestTakeAllRefusesLocally(t *testing.T) {
 	}
 }
 
+// A command that decides buckets of several limiters shows each of them at its own limiter's time:
+// what it has shown would otherwise count for as long as the limiters were made apart.
+func TestLimitersMadeApartRememberAtOneTime(t *testing.T) {
+	old := newLimiter(t, dial(t, redistest.Start(t)), slow, WithPrefix("old:"))
+	for range 100 {
+		wantTake(t, old, "time passes", 0.01, granted(9))
+	}
+	l := newLimiter(t, old.client, slow)
+	from := l.local()
+	takeAll(t, newCharge(t, old, "a", 10), newCharge(t, l, "a", 10))
+	v, ok := l.denials.seen.Load("a")
+	if to := l.local(); !ok || v.sent < from || v.received > to {
+		t.Errorf("%+v, want a bucket that was seen from %d to %d", v, from, to)
+	}
+}
+
 // A bucket is remembered as the calls have left it, and not as they would have.
 func TestWhatWasTakenIsRemembered(t *testing.T) {
 	c, resume := startCrowd(t, slow)

@@ -46,7 +46,7 @@ func TestCallThatTimedOutTakesNothing(t *testing.T) {
 	l := newLimiter(t, dial(t, s), slow, WithTimeout(10*time.Millisecond))
 	do(t, operator, "SCRIPT", "LOAD", l.script.text)
 	// The server has this clock.
-	l.nodes[0].offset.learn(0, 0, time.Now().UnixMicro()-l.start.UnixMicro())
+	l.nodes[0].offset.learn(0, 0, time.Now().UnixMicro()-origin.UnixMicro())
 	resume := pause(t, operator)
 	for l.Stats().Commands < 1 { // a call that starts late sends nothing
 		l.meet() // the client would drop the command of a lone call

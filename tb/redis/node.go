@@ -30,7 +30,6 @@ const calm = 5 * time.Second
 // link is what the limiters of a Store have in common, because they have one client: what they know
 // of its servers, and the counts of its commands. All methods are safe for concurrent use.
 type link struct {
-	start   time.Time    // of local times
 	nodes   [ranges]node // without a cluster, only the first one
 	failed  atomic.Int64 // the local time of the last failure, or 0
 	outages outages
@@ -39,10 +38,12 @@ type link struct {
 	inFlight                atomic.Int64
 }
 
-func newLink() *link { return &link{start: time.Now()} }
+// origin is when local times begin. All links have the same one, because a command of one limiter
+// may decide buckets of others, which remember when they were seen.
+var origin = time.Now()
 
-// local returns the time since the link was made, in µs of the monotonic clock.
-func (k *link) local() int64 { return time.Since(k.start).Microseconds() }
+// local returns the time since origin, in µs of the monotonic clock.
+func (*link) local() int64 { return time.Since(origin).Microseconds() }
 
 // isCalm reports whether no command has failed lately.
 func (k *link) isCalm() bool {

@@ -123,7 +123,7 @@ func WithoutBatching() Option {
 
 func apply(opts []Option) (settings, error) {
 	s := settings{
-		prefix: "tb:", timeout: 50 * time.Millisecond, denial: time.Second, link: newLink(),
+		prefix: "tb:", timeout: 50 * time.Millisecond, denial: time.Second, link: new(link),
 	}
 	for _, o := range opts {
 		if o.wrong != nil {

@@ -114,7 +114,7 @@ func (k *link) stats() ServerStats {
 	}
 	local := k.local()
 	for i := range k.nodes {
-		k.nodes[i].addTo(&s, local, k.start.UnixMicro())
+		k.nodes[i].addTo(&s, local, origin.UnixMicro())
 	}
 	return s
 }

@@ -23,7 +23,7 @@ type Store struct {
 // NewStore returns a store whose limiters have these options. The failure policy is Fail unless an
 // option sets another, so that the caller of TakeAll decides. NewStore sends nothing to Redis.
 func NewStore(client rueidis.Client, opts ...Option) (*Store, error) {
-	shared := newLink()
+	shared := new(link)
 	opts = append([]Option{WithPolicy(Fail), {set: func(s *settings) { s.link = shared }}}, opts...)
 	s, err := apply(opts)
 	return &Store{client, s.prefix, opts}, err
