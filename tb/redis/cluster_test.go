@@ -199,7 +199,7 @@ func TestCluster(t *testing.T) {
 		useAll(t, newLimiter(t, c, slow))
 	})
 	t.Run("a key under two limits", func(t *testing.T) {
-		for key, want := range map[string]uint64{"a": 1, "": 2} { // an empty tag is none
+		for key, want := range map[string]uint64{"a": 1, "": 2, "}b": 2} { // an empty tag is none
 			second, hour := newLimiter(t, c, slow), newLimiter(t, c, slow, WithPrefix("hour:"))
 			_, ok := takeAll(t, newCharge(t, second, key, 1), newCharge(t, hour, key, 1))
 			if n := second.Stats().Commands + hour.Stats().Commands; !ok || n != want {

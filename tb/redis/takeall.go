@@ -78,7 +78,7 @@ func (g *group) admits(c *Charge) bool {
 	first := g.charges[0]
 	oneServer := c.limiter.shares() && first.limiter.shares()
 	return c.limiter.client == first.limiter.client &&
-		(oneServer || c.key == first.key && c.key != "") &&
+		(oneServer || c.key == first.key && c.key != "" && c.key[0] != '}') &&
 		!slices.ContainsFunc(g.charges, func(o *Charge) bool { return o.name == c.name })
 }
 
