@@ -58,6 +58,17 @@ func TestLeastRights(t *testing.T) {
 		t.Run("without "+right, func(t *testing.T) {
 			c := login(t, redistest.Start(t), " -"+right[1:], true)
 			l := newLimiter(t, c, slow, WithPolicy(Fail))
+			switch right { // a value that cannot be read, or that a reset leaves, is not a full bucket
+			case "+get":
+				_, err := l.Level(t.Context(), "a")
+				wantCause(t, err, CauseForbidden)
+				c := newCharge(t, l, "a", 5).(*Charge)
+				c.taken.Store(true)
+				wantCause(t, c.Settle(1), CauseForbidden)
+			case "+del":
+				do(t, c, "SET", "tb:{other}", "a value")
+				wantCause(t, l.Reset(t.Context(), "other"), CauseForbidden)
+			}
 			_, first := l.Allow(t.Context(), "a")
 			_ = l.SetLimit(perSecond(5, 1))
 			_, second := l.Allow(t.Context(), "a")

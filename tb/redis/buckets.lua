@@ -15,7 +15,7 @@
 -- The reply is the time t of the decisions in µs, 19 bytes for each bucket before them, and the error
 -- of the writes. The 19 bytes are the state, s, d, and the number of the last change or 0. A bucket
 -- under another limit has been converted. The state is 255 if the value is not a bucket, 254 if it
--- could not be written, 1 if the bucket is held, and otherwise 0.
+-- could not be written, 253 if it could not be read, 1 if the bucket is held, and otherwise 0.
 --
 -- For speed: Redis makes the functions anew in each run, so they have no upvalues, which would be
 -- allocations. A call costs as much as ten operations: x - x % 1 rounds down without one. A reply
@@ -193,7 +193,7 @@ for k = 1, #KEYS do
     if kind == 6 then -- reset, also a value that is not a bucket
       value = pcall('DEL', key)
       why = type(value) == 'table' and value.err or nil
-      if state == 255 then state = 0 end
+      if state == 255 and not why then state = 0 end
       change, stored, stale, held = 0, true, false, false
       s, d, ahead, was, lacked, changed = t, 0, 0, t, 0, false
     elseif pays and units > 0 then
@@ -217,7 +217,7 @@ for k = 1, #KEYS do
   elseif changed or stale then
     why = store(t, key, digits, C, N, D, change, held, was, lacked)
   end
-  if why then state, failure = 254, why end
+  if why then state, failure = state == 255 and 253 or 254, why end
   if k == 1 then
     reply = pack('>I7BI7I4I7', t, state, since, lack, number)
   else

@@ -141,13 +141,20 @@ func parse(text string, n int) (reply, *Error) {
 	return r, nil
 }
 
+// The states of a bucket of which the items have changed nothing: see buckets.lua.
+const (
+	unread = 253 + iota
+	unwritten
+	foreign
+)
+
 // bucket returns bucket i before its items, and why they have changed nothing, or nil.
 func (r *reply) bucket(i int) ([]byte, *Error) {
 	b := []byte(r.buckets[bucketBytes*i : bucketBytes*(i+1)])
 	switch b[0] {
-	case 255:
+	case foreign:
 		return b, &Error{CauseForeign, errNotABucket}
-	case 254:
+	case unread, unwritten:
 		return b, r.failure
 	}
 	return b, nil

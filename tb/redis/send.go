@@ -28,6 +28,7 @@ type entry struct {
 	sight sight
 	most  uint64 // of the costs to take that a full bucket can pay
 	err   *Error
+	known bool // the bucket before
 }
 
 // send sends a batch. It never repeats a command that the server may have executed. The server
@@ -133,6 +134,7 @@ func (l *shared) deliver(b *batch, r reply, sent, received int64) (all bool) {
 		m := e.calls[0].parts[e.part].layout
 		var found []byte
 		found, e.err = r.bucket(i)
+		e.known = found[0] != unread && found[0] != foreign
 		lost = lost || e.err != nil
 		e.sight = sight{m.found(found, r.now), m, sent, received, e.sight.resets}
 		for _, c := range e.calls {
@@ -179,7 +181,7 @@ func (e *entry) apply(c *call) {
 		before, it := *s, &p.items[i]
 		o := p.layout.apply(s, it)
 		c.granted = c.granted && (i > 0 || o.Allowed)
-		if e.err != nil && (e.err.Cause == CauseForeign || *s != before) {
+		if e.err != nil && (!e.known || *s != before) {
 			c.lost = e.err
 		}
 		if need := it.needs(); it.kind != kindLook && need <= p.layout.capacity {
