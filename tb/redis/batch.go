@@ -48,20 +48,20 @@ var (
 )
 
 // join makes c, which may have the whole timeout, wait for the next batch. On one bucket, it waits
-// until none is under way. If c is alone, the caller has to call flushAlone.
-func (l *shared) join(c *call, whole bool) (alone bool, err error) {
+// until none is under way. If c is alone, the caller has to call flushAlone with its batch.
+func (l *shared) join(c *call, whole bool) (b *batch, err error) {
 	s, p, n := &l.pending, &c.parts[0], len(c.parts)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l.closed.Load() {
-		return false, ErrClosed
+		return nil, ErrClosed
 	}
 	var q *queue
 	if n == 1 {
 		q = s.queues[p.key]
 	}
 	meets := s.flushes > 0
-	alone = !meets && !s.met && whole && l.isCalm()
+	alone := !meets && !s.met && whole && l.isCalm()
 	s.met = meets
 	if q == nil {
 		q = queuePool.Get().(*queue)
@@ -80,7 +80,11 @@ func (l *shared) join(c *call, whole bool) (alone bool, err error) {
 		}
 	}
 	q.waiting = append(q.waiting, c)
-	return alone, nil
+	if alone { // otherwise a flush of another call may take it
+		b = batchPool.Get().(*batch)
+		l.collect(b)
+	}
+	return b, nil
 }
 
 // begin reports whether a flush has to begin. Otherwise another one takes the next queue that is
@@ -125,13 +129,10 @@ func (l *shared) sendAll(b *batch, filled bool) {
 
 // flushAlone is flush in the goroutine of a lone caller, which the client lets return
 // at the timeout: then it closes the connection. Calls that have come meanwhile get a goroutine.
-func (l *shared) flushAlone() {
+func (l *shared) flushAlone(b *batch) {
 	ctx, cancel := context.WithTimeout(context.Background(), l.timeout)
 	defer cancel()
-	b := batchPool.Get().(*batch)
-	if l.fill(b) {
-		l.send(ctx, b)
-	}
+	l.send(ctx, b)
 	if l.fill(b) {
 		go l.sendAll(b, true)
 	} else {
@@ -143,9 +144,14 @@ func (l *shared) flushAlone() {
 // the last batch return after it, so that their next calls do not meet a flush that has ended.
 func (l *shared) fill(b *batch) bool {
 	defer b.wake()
+	l.pending.mu.Lock()
+	defer l.pending.mu.Unlock()
+	return l.collect(b)
+}
+
+// collect is fill with the lock of pending held.
+func (l *shared) collect(b *batch) bool {
 	s := &l.pending
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for _, q := range b.queues {
 		if len(q.waiting) > 0 {
 			s.ready = append(s.ready, q)

@@ -108,12 +108,12 @@ func (l *shared) exec(ctx context.Context, c *call) error {
 	if end, ok := ctx.Deadline(); ok {
 		c.deadline = min(c.deadline, l.local()+time.Until(end).Microseconds())
 	}
-	alone, err := l.join(c, c.deadline == timeout)
+	b, err := l.join(c, c.deadline == timeout)
 	if err != nil {
 		return err
 	}
-	if alone {
-		l.flushAlone()
+	if b != nil {
+		l.flushAlone(b)
 		<-c.decided
 		return c.err
 	}

@@ -135,6 +135,27 @@ func TestLoneCallEndsAtItsTimeout(t *testing.T) {
 	}
 }
 
+// A lone caller sends its own call, also if another one comes before it begins: it waits for the
+// call without a timer, and only its own command ends at the timeout.
+func TestLoneCallerSendsItsOwnCall(t *testing.T) {
+	l := newLimiter(t, dial(t, redistest.Start(t)), slow, WithoutBatching())
+	m, c := l.layout.Load(), callPool.Get().(*call)
+	c.add(l.shared, m, "own", "", item{units: m.scale})
+	c.node, c.stage, c.deadline = &l.nodes[0], waiting, l.local()+patient.Microseconds()
+	b, err := l.join(c, true)
+	if b == nil || err != nil {
+		t.Fatalf("the call is not alone: %v", err)
+	}
+	wantTake(t, l, "other", 1, granted(9))
+	if len(c.decided) > 0 {
+		t.Error("another caller has sent the call")
+	}
+	l.flushAlone(b)
+	if <-c.decided; c.err != nil {
+		t.Error(c.err)
+	}
+}
+
 // A lone call does not wait for calls that come meanwhile, on its key or on another one.
 func TestLoneCallReturnsBeforeOthers(t *testing.T) {
 	for _, second := range []string{"a", "b"} {
