@@ -3,6 +3,7 @@ package rls
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -103,20 +104,23 @@ func (c *call) count(allowed bool) {
 	}
 }
 
+// count counts the hits, but of one descriptor no more than a request can have for all, so that a
+// sum does not begin again at 0.
 func (e *entry) count(n *ruleCounts) {
-	n[total].Add(e.hits)
+	hits := min(e.hits, math.MaxUint32)
+	n[total].Add(hits)
 	switch {
 	case e.rule.Unlimited:
-		n[within].Add(e.hits)
+		n[within].Add(hits)
 	case e.refused():
-		n[over].Add(e.hits)
+		n[over].Add(hits)
 		if e.role == shadow {
-			n[shadowed].Add(e.hits)
+			n[shadowed].Add(hits)
 		}
 	case e.taken:
-		n[within].Add(e.hits)
+		n[within].Add(hits)
 		if e.decision.Remaining < (e.rule.Limit.Capacity+4)/5 { // rounded up
-			n[near].Add(e.hits)
+			n[near].Add(hits)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"google.golang.org/grpc"
@@ -63,10 +64,13 @@ func (m *metrics) addUpstream() {
 		prometheus.Labels{"grpc_method": upstreamMethod})
 }
 
-// time is an interceptor that measures the duration of requests.
+// time is an interceptor that measures the duration of requests. Health checks are not requests.
 func (m *metrics) time(
 	ctx context.Context, r any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler,
 ) (any, error) {
+	if _, isRequest := r.(*ratelimit.RateLimitRequest); !isRequest {
+		return handler(ctx, r)
+	}
 	began := time.Now()
 	answer, err := handler(ctx, r)
 	for _, d := range m.durations {

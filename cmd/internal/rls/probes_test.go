@@ -7,6 +7,7 @@ import (
 	"time"
 
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
 )
@@ -26,6 +27,11 @@ func TestUpstreamMetrics(t *testing.T) {
 		}
 	}
 	_, _ = client.ShouldRateLimit(t.Context(), &ratelimit.RateLimitRequest{})
+	_, err := grpc_health_v1.NewHealthClient(dial(t, r.address)).Check(t.Context(),
+		&grpc_health_v1.HealthCheckRequest{}) // is not a request
+	if err != nil {
+		t.Fatal(err)
+	}
 	metrics := get(t, r.admin+"/metrics")
 	for _, want := range []string{
 		`ratelimit_service_rate_limit_total_hits{domain="d",key1="k",key2=""} 2`,

@@ -2,6 +2,7 @@ package rls
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -116,6 +118,22 @@ func TestNearLimit(t *testing.T) {
 		if want := [decisions]uint64{burst + 1, burst, near, 1, 0}; *n != want {
 			t.Errorf("burst %d: %v, want %v", burst, *n, want)
 		}
+	}
+}
+
+// A counter never falls, whatever a call says that its hits are.
+func TestCountsOfHugeHits(t *testing.T) {
+	s, _ := newService(t, limit("a", perMinute+"1"))
+	last := uint64(0)
+	for _, hits := range []uint64{2, math.MaxUint64, 1 << 63, 1 << 63} {
+		r := request(0, "a=")
+		r.Descriptors[0].HitsAddend = wrapperspb.UInt64(hits)
+		send(t, s, r)
+		n := collector{s}.hits()[pathID{"d", "a"}][over]
+		if n <= last {
+			t.Errorf("%d hits: %d over the limit after %d", hits, n, last)
+		}
+		last = n
 	}
 }
 
