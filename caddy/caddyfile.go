@@ -45,7 +45,7 @@ func (p *parser) parse() error {
 	p.setPlace()
 	if !p.NextArg() {
 		p.handler.Name = p.defaultName()
-	} else if p.handler.Name = p.Val(); p.NextArg() {
+	} else if p.handler.Name = p.Val(); p.handler.Name == "" || p.NextArg() {
 		return p.ArgErr()
 	} else if unnamed.MatchString(p.handler.Name) {
 		return p.Errf("%s is the name of a directive that has none: want another name", p.handler.Name)
@@ -173,15 +173,15 @@ func (o options) at(name string) *caddyfile.Dispenser {
 	return &d
 }
 
-// The functions below return the function that reads the arguments of an option. In JSON, 0 would
-// stand for the default.
+// The functions below return the function that reads the arguments of an option. In JSON, 0 or ""
+// would stand for the default. {$NAME} is "" if the environment has no such variable.
 
 // argument is an option with one argument, which read gets with the name of the option.
 func argument(d *caddyfile.Dispenser, read func(name, s string) error) func() error {
 	return func() error {
 		name := d.Val()
 		var s string
-		if !d.AllArgs(&s) {
+		if !d.AllArgs(&s) || s == "" {
 			return d.ArgErr()
 		}
 		return read(name, s)

@@ -97,7 +97,7 @@ func paths(d *caddyfile.Dispenser, s *policy.Selector) error {
 		if isPrefix {
 			field = &s.PathPrefix
 		}
-		if *field != "" || strings.Contains(path, "*") {
+		if arg == "" || *field != "" || strings.Contains(path, "*") {
 			return d.Errf("path %q: want at most one path and one prefix such as /api/*", arg)
 		}
 		*field = path
@@ -274,7 +274,7 @@ func (p *ruleParser) match() error {
 // cost reads a number, or a source with its options.
 func (p *ruleParser) cost() error {
 	args, c := p.RemainingArgs(), &p.Cost
-	if len(args) == 0 {
+	if len(args) == 0 || args[0] == "" {
 		return p.ArgErr()
 	}
 	if _, err := strconv.ParseFloat(args[0], 64); err == nil {
