@@ -121,17 +121,26 @@ func namesOf(prefix string) [3]string {
 }
 
 // binding returns the descriptor that the fields of older drafts are about: of a granted request
-// the one with the fewest hits left, and of a refused one the one with the longest wait.
+// the one with the fewest hits left, and of a refused one the one with the longest wait. Of quotas
+// that refuse it, the one with the shortest wait counts.
 func (c *call) binding(allowed bool) (binding *entry) {
+	var soonest *entry // of the quotas
 	for i := range c.entries {
 		e := &c.entries[i]
 		switch {
 		case !e.isLimited() || e.role == shadow:
 		case allowed && (binding == nil || e.remaining() < binding.remaining()):
 			binding = e
+		case e.role == quota:
+			if c.exhausted && (soonest == nil || e.retry() < soonest.retry()) {
+				soonest = e
+			}
 		case !allowed && e.refused() && (binding == nil || e.retry() > binding.retry()):
 			binding = e
 		}
+	}
+	if soonest != nil && (binding == nil || soonest.retry() > binding.retry()) {
+		return soonest
 	}
 	return binding
 }

@@ -27,11 +27,12 @@ const (
 
 // verdict is what the rules have decided so far.
 type verdict struct {
-	reports  int    // descriptors that are reports
-	refused  bool   // the request
-	declined bool   // a weight, so that the reports are not taken
-	late     *entry // for which Redis was late, or nil
-	err      error  // of a store
+	reports   int    // descriptors that are reports
+	refused   bool   // the request
+	declined  bool   // a weight, so that the reports are not taken
+	exhausted bool   // all quotas
+	late      *entry // for which Redis was late, or nil
+	err       error  // of a store
 }
 
 // isDone reports whether no further rule is asked: with Redis, it would be a command for each.
@@ -122,7 +123,7 @@ func (c *call) takeQuotas() {
 		}
 	}
 	if asked && !granted {
-		c.refused, c.declined = true, weighs
+		c.refused, c.declined, c.exhausted = true, weighs, true
 	}
 }
 
