@@ -135,23 +135,19 @@ func TestRetryAfter(t *testing.T) {
 // A request that only quotas refuse has to wait for the first of them, but not if another quota
 // grants it.
 func TestRetryAfterOfQuotas(t *testing.T) {
-	tree := ""
-	for _, rest := range []string{"0", "1", "2, debt: true"} {
-		tree += "- {key: q" + rest[:1] + ", quota_mode: true, rate_limit: {" + perMinute + rest + "}}\n"
+	tree := limit("a", perMinute+"4") + limit("d", "unit: hour, requests_per_unit: 1, debt: true")
+	for n := range 3 {
+		tree += fmt.Sprintf("- {key: q%d, quota_mode: true, rate_limit: {%s%[1]d}}\n", n, perMinute)
 	}
-	s, _ := newService(t, tree+limit("a", perMinute+"4")+limit("d", "unit: hour, requests_per_unit: 1"+
-		", debt: true"), func(c *Config) { c.Fields = FieldsRefused })
-	ask(t, s, "q1=")
-	ask(t, s, "d=")
-	for _, c := range []struct{ descriptors, want string }{
-		{"q0= q1=", "Retry-After: 60"}, {"q1= q0= a=", "Retry-After: 60"}, {"q0=", "Retry-After: 86400"},
-		{"q0= q2= d=", "Retry-After: 3600"},
-	} {
-		got, _, _ := strings.Cut(fieldsOf(send(t, s, request(0, strings.Fields(c.descriptors)...))), "\n")
-		if got != c.want {
-			t.Errorf("%s: %s, want %s", c.descriptors, got, c.want)
-		}
+	s, _ := newService(t, tree, func(c *Config) { c.Fields = FieldsRefused })
+	ask(t, s, "q1=", "d=")
+	wait := func(all ...string) string {
+		text, _, _ := strings.Cut(fieldsOf(send(t, s, request(0, all...))), "\n")
+		return text
 	}
+	expect(t, "quotas", []string{
+		wait("q0=", "q1="), wait("q1=", "q0=", "a="), wait("q0="), wait("q0=", "q2=", "d="),
+	}, "Retry-After: 60", "Retry-After: 60", "Retry-After: 86400", "Retry-After: 3600")
 }
 
 // A quota that never has the hits is full again in a day, as in the status, also if another quota
