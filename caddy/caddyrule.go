@@ -232,7 +232,7 @@ func nativeKey(text string) string {
 // priority reads the key that has the class, and pairs of a class and its share.
 func (p *ruleParser) priority() error {
 	args := p.RemainingArgs()
-	if len(args)%2 == 0 {
+	if len(args)%2 == 0 || args[0] == "" {
 		return p.ArgErr()
 	}
 	p.Priority = policy.Priority{By: nativeKey(args[0]), Keep: map[string]float64{}}
