@@ -36,6 +36,8 @@ func NewServer(l net.Listener, h http.Handler, log *slog.Logger) *Server {
 			MaxHeaderBytes:    maxHeader,
 			BaseContext:       func(net.Listener) context.Context { return ctx },
 			ErrorLog:          NewErrorLog(log),
+			// The handler, with its log, answers OPTIONS * as other requests.
+			DisableGeneralOptionsHandler: true,
 		},
 		Listener: l, cancel: cancel,
 	}

@@ -90,14 +90,17 @@ func TestUpstreamGetsTheJudgedPath(t *testing.T) {
 	}
 }
 
-// TRACE and CONNECT reach no upstream.
+// TRACE, CONNECT and OPTIONS * reach no upstream.
 func TestMethodsThatAreNotForwarded(t *testing.T) {
 	p := start(t, upstream(t, func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("the upstream got %s", r.Method)
 	}))
-	for _, line := range []string{"TRACE / HTTP/1.1", "CONNECT h:80 HTTP/1.1", "CONNECT / HTTP/1.1"} {
-		r, _ := raw(t, p.proxy, line+"\nHost: h:80\nConnection: close\n\n")
-		if r.StatusCode != http.StatusNotImplemented {
+	for line, want := range map[string]int{
+		"TRACE /": http.StatusNotImplemented, "CONNECT h:80": http.StatusNotImplemented,
+		"CONNECT /": http.StatusNotImplemented, "OPTIONS *": http.StatusBadRequest,
+	} {
+		r, _ := raw(t, p.proxy, line+" HTTP/1.1\nHost: h:80\nConnection: close\n\n")
+		if r.StatusCode != want {
 			t.Errorf("%s: %s", line, r.Status)
 		}
 	}
