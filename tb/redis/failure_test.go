@@ -101,7 +101,8 @@ func TestCallsBeyondTheBoundWait(t *testing.T) {
 // The server's clock is set forward by ten minutes: the deadline of a call has long passed there.
 func TestStepOfTheClockCostsOneCommand(t *testing.T) {
 	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
-	l.nodes[0].offset.learn(0, 0, time.Now().Add(-10*time.Minute).UnixMicro())
+	now := l.local()
+	l.nodes[0].offset.learn(now, now, time.Now().Add(-10*time.Minute).UnixMicro())
 	for i := range 3 {
 		wantTake(t, l, "a", 1, granted(9-i))
 	}
@@ -181,7 +182,7 @@ func TestConfigErrors(t *testing.T) {
 // open makes the breaker open, without a probe during a test.
 func open(l *Limiter) {
 	for i := range int64(failuresInARow) {
-		now := patient.Microseconds()
+		now := l.local() + patient.Microseconds()
 		l.nodes[0].breaker.observe(now+i, errTest, now)
 	}
 }

@@ -34,7 +34,8 @@ func (j *journal) fail(t *testing.T, calls int) {
 		_ = failure(t.Context(), t, j.l, "a")
 	}
 	j.l.script, j.l.nodes[0].breaker.probe = script, 0
-	j.l.outages.fails.last = patient.Microseconds() // the outage lasts, also on a slow machine
+	// The outage lasts, also on a slow machine.
+	j.l.outages.fails.last = j.l.local() + patient.Microseconds()
 }
 
 var times = regexp.MustCompile(`time=\S+ `)
@@ -98,7 +99,7 @@ func TestCausesOfAnOutage(t *testing.T) {
 		t.Errorf("opened %d times:\n%s", s.Opened, j)
 	}
 	j.Reset()
-	j.l.outages.answers.last = patient.Microseconds()
+	j.l.outages.answers.last = j.l.local() + patient.Microseconds()
 	j.fail(t, 1) // is not hidden by the calls on the value
 	j.answer(t, begins)
 }
