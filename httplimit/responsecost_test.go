@@ -339,8 +339,8 @@ func TestUsageNeedsItsOption(t *testing.T) {
 }
 
 // Requests that hang up while they wait, the last one first, give their tokens back, also to a rule
-// that does not delay, although an earlier request of the bucket has settled upwards meanwhile, or a
-// reload has changed the limit.
+// that does not delay, although an earlier request of the bucket has settled upwards meanwhile, or
+// a reload has changed the limit.
 func TestHangUpBehindASettlement(t *testing.T) {
 	for _, reload := range []bool{false, true} {
 		cost := `"default_cost": 3, "cost_source": "response:usage"`

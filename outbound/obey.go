@@ -102,8 +102,8 @@ func (a *attempt) pause(unit Unit, wait time.Duration, isRefusal bool, now time.
 	}
 }
 
-// renew holds the bucket of p again and again if it is not held until the end of a pause. What waits
-// takes anew when it is.
+// renew holds the bucket of p again and again if it is not held until the end of a pause. What
+// waits takes anew when it is.
 func (a *attempt) renew(p *part, end time.Time) {
 	most := p.longestHold()
 	left := time.Until(end) - most

@@ -525,8 +525,8 @@ func TestHooksAndStats(t *testing.T) {
 	if got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if text := logged.String(); !strings.Contains(text, "rule=api") || strings.Contains(text, "secret") {
-		t.Error(text)
+	if s := logged.String(); !strings.Contains(s, "rule=api") || strings.Contains(s, "secret") {
+		t.Error(s)
 	}
 }
 

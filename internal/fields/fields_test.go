@@ -29,6 +29,7 @@ func TestRule(t *testing.T) {
 func TestSustained(t *testing.T) {
 	long := tb.Limit{Capacity: 1<<30 - 1, Tokens: 1, Per: 931_320 * time.Second}
 	never := tb.Limit{Capacity: tb.MaxCapacity, Tokens: 1, Per: tb.Never}
+	const most = 999_999_999_999_999 // an integer of a structured field
 	for _, tt := range []struct {
 		rule       fields.Rule
 		window     uint64
@@ -38,7 +39,7 @@ func TestSustained(t *testing.T) {
 		{fields.NewRule("a", 10, tb.Limit{Capacity: 10, Tokens: 3, Per: time.Second}, ""), 4, 2, 1},
 		{fields.NewRule("a", 10, tb.Limit{Capacity: 10, Tokens: 3, Per: time.Second}, ""), 4, 99, 4},
 		{fields.NewRule("a", 7, tb.Limit{Capacity: 10, Tokens: 1, Per: time.Second}, ""), 10, 3, 5},
-		{fields.NewRule("a", tb.MaxCapacity, never, ""), 999_999_999_999_999, 1 << 30, 999_999_999_999_999},
+		{fields.NewRule("a", tb.MaxCapacity, never, ""), most, 1 << 30, most},
 		{fields.NewRule("a", 0, tb.Limit{}, ""), 0, 5, 0},
 		{fields.NewRule("a", 201, tb.Limit{Capacity: 201, Tokens: 100, Per: time.Second}, ""), 3, 67, 1},
 		{fields.NewRule("a", 1e9, tb.Limit{Capacity: 1e9, Tokens: 1e9, Per: time.Second}, ""), 1, 5, 1},
