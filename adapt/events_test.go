@@ -1,36 +1,54 @@
 package adapt_test
 
 import (
-	"slices"
-	"sort"
+	"container/heap"
 	"time"
 )
 
-// events is the future, in the order of time. Of two events at one instant the first added is the
-// first.
+// events is the future, in the order of time.
 type events struct {
 	now  time.Duration
-	list []event
+	list eventHeap
+	made int
 }
 
 // event is something that happens at an instant.
 type event struct {
 	at     time.Duration
+	number int // of two events at one instant the lower number comes first
 	happen func()
 }
 
 // add plans an event.
 func (e *events) add(at time.Duration, happen func()) {
-	i := sort.Search(len(e.list), func(i int) bool { return e.list[i].at > at })
-	e.list = slices.Insert(e.list, i, event{at, happen})
+	e.made++
+	heap.Push(&e.list, event{at, e.made, happen})
 }
 
 // until lets all events before an instant happen.
 func (e *events) until(end time.Duration) {
 	for len(e.list) > 0 && e.list[0].at < end {
-		next := e.list[0]
-		e.list = e.list[1:]
+		next := heap.Pop(&e.list).(event)
 		e.now = next.at
 		next.happen()
 	}
+}
+
+type eventHeap []event
+
+func (h eventHeap) Len() int { return len(h) }
+
+func (h eventHeap) Less(i, j int) bool {
+	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].number < h[j].number
+}
+
+func (h eventHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+func (h *eventHeap) Push(x any) { *h = append(*h, x.(event)) }
+
+func (h *eventHeap) Pop() any {
+	old := *h
+	last := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return last
 }
