@@ -185,6 +185,12 @@ func (x *answer) addFamily(f *family) {
 	}
 	x.add(n, f.remaining, "remaining")
 	x.add(n, f.limit, "limit")
+	for _, m := range x.notices { // the policy of the draft 06, which has the window
+		if m.wait == unknown && m.unit == n.unit && m.limit == n.limit {
+			m.remaining, m.wait = min(m.remaining, n.remaining), n.wait
+			return
+		}
+	}
 	if n.window == 0 && x.header["Ratelimit-Policy"] == nil { // a guess: it may be longer
 		if n.window = n.wait; n.unit != anyUnit {
 			n.window = max(n.wait, time.Minute)

@@ -89,7 +89,7 @@ Retry-After: wednesday, 25-feb-26 06:23:21 GMT, soon, 5`, "refused for 10m1s"},
 RateLimit-Policy: 100;w=900
 RateLimit-Limit: 100
 RateLimit-Remaining: 99
-RateLimit-Reset: 897`, "any ? of 100 in 15m0s; any 99 of 100, reset in 14m57s"},
+RateLimit-Reset: 897`, "any 99 of 100 in 15m0s, reset in 14m57s"},
 	{"express-rate-limit, draft 7", `200
 RateLimit-Policy: 100;w=900
 RateLimit: limit=100, remaining=0, reset=12`, "any 0 of 100 in 15m0s, reset in 12s"},
