@@ -241,12 +241,12 @@ func (a *attempt) giveBack(moved *key) {
 	a.charges = a.charges[:0]
 }
 
-// takeTurns waits for the turns that the attempt needs and has not, or for the end of its context.
+// takeTurns waits for the turns that the attempt needs, or for the end of its context.
 func (a *attempt) takeTurns() error {
 	ctx := a.r.Context()
 	for i := range a.parts {
 		p := &a.parts[i]
-		if p.endTurn != nil || !p.isSingle.Load() {
+		if !p.isSingle.Load() {
 			continue
 		}
 		turn := p.turn
@@ -280,6 +280,7 @@ func (a *attempt) wake(err error) error {
 	if a.err != nil {
 		err = a.err
 	} else if left := time.Until(a.slot); err == nil && left > 0 {
+		a.endTurns() // or else two attempts might have a turn each, and wait for the other's
 		a.timer.Reset(left)
 		return nil
 	}

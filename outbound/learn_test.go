@@ -37,8 +37,6 @@ func TestLearning(t *testing.T) {
 			want:    "0 0 0 0 0 0 10.1 12.1 14.1 16.1 18.1 20.1"},
 		"nothing is left": {answers: []string{"200\nX-RateLimit-Remaining: 0\nX-RateLimit-Reset: 10"},
 			want: "0 0 0 0 0 0 10.1 10.2 10.3 10.4 10.5 10.6"},
-		"a refusal without a wait": {answers: []string{"200", "200", "429"},
-			want: "0 0 0 0 0 0 0.1 0.2 0.3 0.4 0.5 0.6"},
 		"nonsense": {answers: always(`RateLimit-Policy: "a";q=0.5;w=0, "b";q=1e308, "c";w=9`),
 			want: "0 0 0 0 0 0 0.1 0.1 0.1 0.1 0.1 0.1"},
 	})
@@ -64,8 +62,7 @@ func TestLearnedLimits(t *testing.T) {
 			answers: []string{"200\nRateLimit-Policy: 3;w=60", "429\nRetry-After: 172800",
 				"200\nRateLimit-Policy: 1000000000;w=1"},
 			opts: []Option{WithMaxPause(48 * time.Hour)}, send: "a , b c , d", want: "0 1 1 172802"},
-		"of which a part is used": {answers: used,
-			send: "a , a , a , a a", want: "0 0 0 50 52"},
+		"of which a part is used": {answers: used, send: "a , a , a , a a", want: "0 0 0 50 52"},
 		// A server counts in whole tokens.
 		"with a part of a token": {answers: []string{
 			tenth + "r=1;t=1", tenth + "r=0;t=1", tenth + "r=0;t=1"},
@@ -81,8 +78,11 @@ func TestLearnedLimits(t *testing.T) {
 			want: "0 0 1(context canceled) 10 10 10"},
 		"that does not come, and the turns end when none waits": {answers: []string{"429"},
 			latency: time.Second, send: "a , a a , a a a", want: "0 1 2 3 3 3"},
-		"of one of several rules": {opts: []Option{Rules(perSecond("r", 9, 9), Rule{Name: "learns"})},
-			answers: []string{"429"}, latency: time.Second, send: "a , a a", want: "0 1 2"},
+		// The 4th has waited for the turn of the host, the 5th for both, when the host pauses.
+		"of several rules": {opts: []Option{Rules(Rule{Name: "key", Key: keyOf}, perSecond("r", 9, 9),
+			Rule{Name: "host", Unit: Tokens})}, latency: time.Second, order: "a b a b b",
+			answers: []string{"429", "429", "429\nX-RateLimit-Reset-Tokens: 10"},
+			send:    "a b@0.5 a@1.1 b@1.2 b@1.6", want: "0 0.5 1.1 12.1 13.1"},
 		"that ends the turns": {answers: []string{"429", "200\nRateLimit-Policy: 10;w=10"},
 			latency: time.Second, send: "a , a a a a", want: "0 1 2 2 2"},
 	})
