@@ -77,7 +77,10 @@ func (a *attempt) end() {
 func (a *attempt) await() error {
 	wait, slowest, err := a.enter()
 	if slowest != nil {
-		slowest.count(func(s *RuleStats) { s.Waited, s.WaitTime = s.Waited+1, s.WaitTime+wait })
+		begin := time.Now() // the slot may move
+		defer slowest.count(func(s *RuleStats) {
+			s.Waited, s.WaitTime = s.Waited+1, s.WaitTime+time.Since(begin)
+		})
 		if f := a.t.hooks.Waits; f != nil {
 			f(a.r, slowest.Name, wait)
 		}

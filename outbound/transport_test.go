@@ -269,7 +269,7 @@ func TestPauses(t *testing.T) {
 			answers: []string{
 				"429\nRetry-After: 10", "429\nRetry-After: 10", "429\nRetry-After: 10"},
 			latency: time.Second, send: "a b c d", want: "0 0 0 11",
-			stats: "{4 0 [{per-host 1 2s 0 1 3}]}"},
+			stats: "{4 0 [{per-host 1 11s 0 1 3}]}"},
 		// One client at a time, which is as fast as the limit allows, stays as fast.
 		"several answers of a server at its limit": {opts: []Option{PerHost(1, 2)},
 			answers: slices.Repeat([]string{"200\nRateLimit: \"a\";r=0;t=1"}, 5),
@@ -519,7 +519,7 @@ func TestHooksAndStats(t *testing.T) {
 	play(t, scene{}, map[string]scene{"": {
 		opts:    []Option{Rules(perSecond("api", 1, 1)), WithLogger(logger), WithHooks(hooks)},
 		answers: []string{"200", "429\nRetry-After: 10"}, send: "secret secret secret",
-		want: "0 1 11", stats: "{3 0 [{api 2 3s 0 1 1}]}",
+		want: "0 1 11", stats: "{3 0 [{api 2 12s 0 1 1}]}",
 	}})
 	got, want := events.String(), "waits api 1s\nwaits api 2s\nrefused api\nheld api 10s\n"
 	if got != want {
