@@ -67,8 +67,8 @@ func TestLearnedLimits(t *testing.T) {
 		"with a part of a token": {answers: []string{
 			tenth + "r=1;t=1", tenth + "r=0;t=1", tenth + "r=0;t=1"},
 			send: "a , a@0.5 a a", order: "a a a a", want: "0 0.5 1 2"},
-		"below the cost": {opts: []Option{Rules(costs)}, // which takes all of it
-			answers: []string{"200\nRateLimit-Policy: 2;w=4"}, send: "a , a a", want: "0 0 4"},
+		"below the cost, then faster": {opts: []Option{Rules(costs)}, send: "a , a a", want: "0 0 4",
+			answers: []string{"200\nRateLimit-Policy: 2;w=9", "200\nRateLimit-Policy: 2;w=4"}},
 		"of one of several keys": {opts: []Option{Rules(Rule{Name: "learns", Key: keyOf})},
 			answers: []string{"200\nRateLimit-Policy: 1;w=9"}, send: "a , a a b b", order: "a a b b a",
 			want: "0 0 0 0 9"},

@@ -135,8 +135,9 @@ func (a *attempt) learn(p *part, x *answer, stops bool, now time.Time) {
 	switch {
 	case said != unlimited:
 		k.heard = now
-		// A reset comes nearer, so that of one number the longest window counts.
-		if said.Capacity != limit.Capacity || said.Per > limit.Per {
+		// A reset comes nearer, so that of one number the longest window counts if none is said.
+		isSaid := x.header["Ratelimit-Policy"] != nil
+		if isSaid || said.Capacity != limit.Capacity || said.Per > limit.Per {
 			limit = said
 		}
 	case now.Sub(k.heard) > memoryOfLimits:
