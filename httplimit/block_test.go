@@ -154,9 +154,8 @@ func TestBlockKeepsSettledCosts(t *testing.T) {
 	}
 }
 
-// A store that fails when a rule blocks leaves the refusal as it is, and is reported.
-// Each step of a block fails once: the settlement of the first request, whose cost stands, and the
-// refusal of the second one, which stays a refusal.
+// Each step of a block fails once, and is reported: the settlement of the first request, whose cost
+// stands, and the refusal of the second one, which stays a refusal.
 func TestBlockInAStoreThatFails(t *testing.T) {
 	const key, both = "a", "a,standing"
 	for _, c := range []struct {

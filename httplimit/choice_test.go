@@ -222,8 +222,8 @@ func TestPriority(t *testing.T) {
 	}
 	// The classes of a shadow rule refuse nothing, and two spellings of a host are one class.
 	s := newSite(t, `{"name": "r", "limit_keys": [], "mode": "shadow",
-		"priority": {"by": "header:class",
-		"keep": {"a": 0.5, "b": 0}}, "algorithm_config": {"rps": 1, "burst": 4}}`)
+		"priority": {"by": "header:class", "keep": {"a": 0.5, "b": 0}},
+		"algorithm_config": {"rps": 1, "burst": 4}}`)
 	for range 3 {
 		s.get("Class: a", "Class: b")
 	}

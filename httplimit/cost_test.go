@@ -83,8 +83,7 @@ func TestCostFromHeader(t *testing.T) {
 
 func TestMinAndMaxBoundTheCost(t *testing.T) {
 	s := newSite(t, oneRule("[]", `"rps": 1, "burst": 9, "cost_source": "header:w",
-		"default_cost": 0.25,
-		"min_cost": 0.5, "max_cost": 5`))
+		"default_cost": 0.25, "min_cost": 0.5, "max_cost": 5`))
 	for text, want := range map[string]float64{
 		"0.1": 0.5, "1e-999": 0.5, "0.5": 0.5, "3": 3, "5": 5, "6": 5, "1e300": 5, "1e309": 5, "x": 0.25,
 		strings.Repeat("9", 400): 5, strings.Repeat("9", 4000): 5, "3, 1": 5,

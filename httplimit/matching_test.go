@@ -141,8 +141,7 @@ func TestExceptionsOfAPolicyAndOfARule(t *testing.T) {
 		"rule":   jsonRules("", jsonRule("r", `["ip:address"]`, 1, except)),
 		"policy": jsonRules(except, jsonRule("r", "[]", 1, "")),
 		"bundle": `{"policies": [{"id": "a", "spec": {"selector": {"methods": ["GET", "PUT"]},
-			"rules": [` +
-			jsonRule("r", `["ip:address/64,/48"]`, 1, "") + `]}}], ` + except + `}`,
+			"rules": [` + jsonRule("r", `["ip:address/64,/48"]`, 1, "") + `]}}], ` + except + `}`,
 	} {
 		s := newSite(t, policy)
 		for _, c := range []struct {
@@ -315,10 +314,8 @@ func TestSelectorPicksHostsAndMethods(t *testing.T) {
 		{"POST", "b.example", false},
 		{"POST", "", false},
 	} {
-		if got, _ := picks(&s.Selector, &http.Request{
-			Method: c.method, Host: c.host,
-			URL: &url.URL{},
-		}, false); got != c.want {
+		r := &http.Request{Method: c.method, Host: c.host, URL: &url.URL{}}
+		if got, _ := picks(&s.Selector, r, false); got != c.want {
 			t.Errorf("%s %s: %v", c.method, c.host, got)
 		}
 	}

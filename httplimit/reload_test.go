@@ -33,12 +33,10 @@ func TestReloadKeepsBucketsOfRules(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 	// The rule is the same with another spelling of the header.
-	s.reload(jsonRules("", jsonRule("a", `["header:K"]`, 3,
-		"")))
+	s.reload(jsonRules("", jsonRule("a", `["header:K"]`, 3, "")))
 	s.granted(0, "K: 1")
 	// The same name with other keys is another rule.
-	s.reload(jsonRules("", jsonRule("a", `["query:k"]`, 3,
-		"")))
+	s.reload(jsonRules("", jsonRule("a", `["query:k"]`, 3, "")))
 	s.granted(3, "/?k=1")
 }
 

@@ -282,7 +282,7 @@ func (c *call) refuse() (binding *entry, status int, detail string) {
 		longest = max(longest, wait)
 	}
 	if c.header != nil {
-		c.setRefused(binding, c.retryAfter(max(1, ceilSeconds(longest))))
+		c.setRefused(binding, c.retryAfter(ceilSeconds(longest)))
 	}
 	c.runHook(c.l.hooks.Refused, binding, nil)
 

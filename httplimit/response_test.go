@@ -66,8 +66,7 @@ func TestResetIsWhenOneMoreWholeTokenIsThere(t *testing.T) {
 		{"0.3", "1", "4"},
 		{"0.000000001", "1", "1000000000"},
 	} {
-		s := newSite(t, oneRule("[]",
-			`"rps": `+c.rps+`, "burst": 900, "cost_source": "header:w"`))
+		s := newSite(t, oneRule("[]", `"rps": `+c.rps+`, "burst": 900, "cost_source": "header:w"`))
 		wants(t, s.get("W: "+c.cost), "RateLimit-Reset: "+c.want)
 	}
 	s := newSiteOf(t, tb.Limit{Capacity: 2, Tokens: 1, Per: 1500 * time.Millisecond})
@@ -246,16 +245,14 @@ func TestFieldsAreStructured(t *testing.T) {
 				t.Errorf("%s: %s, want %s", field, w.Header().Get(field), text)
 			}
 		}
-		if w.Code == http.StatusTooManyRequests && !slices.Contains(problem(t, w).Violated,
-			name) {
+		if w.Code == http.StatusTooManyRequests && !slices.Contains(problem(t, w).Violated, name) {
 			t.Errorf("%s", w.Body)
 		}
 	}
 }
 
 func TestUpstreamFieldsAreDropped(t *testing.T) {
-	h := http.Header{"RateLimit-LIMIT": nil,
-		"X-Rate-Limit": nil} // an upstream of HTTP/1 spells freely
+	h := http.Header{"RateLimit-LIMIT": nil, "X-Rate-Limit": nil} // an upstream spells freely
 	for _, f := range []string{
 		"RateLimit", "RateLimit-Policy", "RateLimit-Remaining", "RateLimit-Reset", "X-RateLimit-",
 		"X-RateLimit-Used", "Retry-After",

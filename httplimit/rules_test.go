@@ -14,12 +14,8 @@ func TestMatchComparesAllPairsAsText(t *testing.T) {
 		`"match": {"jwt:level": 0.3e1, "jwt:paid": true, "header:x-plan": "gold",
 			"ip:address": "192.0.2.1"}`)))
 	send := func(level, paid any, plan string) (applies bool) {
-		r := request("X-Plan: " + plan)
-		r = r.WithContext(ContextWithClaims(r.Context(), map[string]any{
-			"level": level,
-			"paid":  paid,
-		}))
-		return len(s.Explain(r)) > 0
+		r, claims := request("X-Plan: "+plan), map[string]any{"level": level, "paid": paid}
+		return len(s.Explain(r.WithContext(ContextWithClaims(r.Context(), claims)))) > 0
 	}
 	for _, c := range []struct {
 		level, paid any

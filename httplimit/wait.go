@@ -179,7 +179,7 @@ func (c *call) reset(e *entry) int64 {
 	if !e.slow && e.delay == 0 {
 		return 1
 	}
-	return max(1, ceilSeconds(c.level(e).NextToken))
+	return ceilSeconds(c.level(e).NextToken)
 }
 
 // neverFits reports whether no wait helps. While a reload changes the limit, the decision may be
@@ -227,13 +227,8 @@ func supplyTime(l tb.Limit, tokens float64) time.Duration {
 	return time.Duration(ns)
 }
 
-func ceilSeconds(d time.Duration) int64 {
-	s := int64(d / time.Second)
-	if d%time.Second > 0 {
-		s++
-	}
-	return s
-}
+// ceilSeconds returns d in seconds, rounded up, and at least 1.
+func ceilSeconds(d time.Duration) int64 { return int64((d-1)/time.Second) + 1 }
 
 // retryAfter returns base and the jitter of this client: 0 to half of base, rounded up, so that
 // clients that were refused together do not come back together, not even after a second. The jitter
