@@ -33,12 +33,11 @@ type Settlement struct {
 	flights   []adapt.Request // nil once the status is known
 	bytes     int64           // of the response's body
 	usage     UsageReader     // or nil
+	body      *watchedBody    // of the request, or nil
 	isRead    bool            // the header
 	hijacked  bool
 	byStatus  bool // a rule has its cost in the status
 	hasStatus bool // ReadStatus was called
-
-	bodyFailed atomic.Bool // a Read of the request's body has failed
 }
 
 // newSettlement returns the settlement of a granted request, or nil if it has none.
@@ -99,22 +98,29 @@ func (s *Settlement) Request(r *http.Request) *http.Request {
 		return r
 	}
 	watched := *r
-	watched.Body = &watchedBody{r.Body, &s.bodyFailed}
+	s.body = &watchedBody{ReadCloser: r.Body}
+	watched.Body = s.body
 	return &watched
 }
 
-// watchedBody is the body of a request. It records whether it has failed.
+// watchedBody is the body of a request. It records whether it has failed before it was closed: a
+// transport closes it while it reads, if an upstream of HTTP/2 ends the stream.
 type watchedBody struct {
 	io.ReadCloser
-	failed *atomic.Bool
+	failed, closed atomic.Bool
 }
 
 func (b *watchedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, http.ErrBodyReadAfterClose) {
+	if err != nil && !errors.Is(err, io.EOF) && !b.closed.Load() {
 		b.failed.Store(true)
 	}
 	return n, err
+}
+
+func (b *watchedBody) Close() error {
+	b.closed.Store(true)
+	return b.ReadCloser.Close()
 }
 
 // Finish settles the charges. An estimate stands if the response has not reported the cost. It
@@ -142,8 +148,8 @@ func (s *Settlement) Cancel() {
 		return
 	}
 	s.observe(http.StatusServiceUnavailable, nil)
-	for e := range s.entries {
-		e.read(0, true)
+	for i := range s.call.entries {
+		s.call.entries[i].read(0, true)
 	}
 	s.settle()
 }
@@ -174,7 +180,8 @@ func (s *Settlement) ReadStatus(status string) {
 		code = http.StatusServiceUnavailable
 	}
 	s.observe(code, nil)
-	for e := range s.entries {
+	for i := range s.call.entries {
+		e := &s.call.entries[i]
 		if e.price.kind == policy.ResponseStatus && !s.hasStatus {
 			cost := e.Cost.OfStatus(status)
 			// A client may close its side of the connection, and still read the answer.
@@ -182,18 +189,6 @@ func (s *Settlement) ReadStatus(status string) {
 		}
 	}
 	s.hasStatus = true
-}
-
-// entries yields the entries of the request until they are settled.
-func (s *Settlement) entries(yield func(*entry) bool) {
-	if s.call == nil {
-		return
-	}
-	for i := range s.call.entries {
-		if !yield(&s.call.entries[i]) {
-			return
-		}
-	}
 }
 
 func (s *Settlement) settle() {
@@ -237,7 +232,7 @@ func (s *Settlement) ReadHeader(h http.Header) { s.readHeader(0, h) }
 
 // readHeader is ReadHeader for a response whose status is known, unless that is 0.
 func (s *Settlement) readHeader(status int, h http.Header) {
-	if s == nil || s.isRead {
+	if s == nil || s.call == nil || s.isRead {
 		return
 	}
 	s.isRead = true
@@ -245,7 +240,8 @@ func (s *Settlement) readHeader(status int, h http.Header) {
 	if status != 0 && s.byStatus {
 		s.ReadStatus(strconv.Itoa(status))
 	}
-	for e := range s.entries {
+	for i := range s.call.entries {
+		e := &s.call.entries[i]
 		switch e.price.kind {
 		case policy.ResponseHeader:
 			e.read(e.price.actual(h[e.price.field]))
@@ -266,7 +262,8 @@ func (s *Settlement) readBody() {
 	if s.usage != nil {
 		tokens, hasUsage = s.usage.Usage()
 	}
-	for e := range s.entries {
+	for i := range s.call.entries {
+		e := &s.call.entries[i]
 		switch e.price.kind {
 		case policy.ResponseBytes:
 			e.read(e.price.bound(float64(s.bytes)), true)
@@ -379,7 +376,8 @@ func (s *Settlement) observe(status int, h http.Header) {
 // request without a Writer is the client's, as in gRPC.
 func (s *Settlement) isGone() bool {
 	err := s.call.r.Context().Err()
-	return s.bodyFailed.Load() || errors.Is(err, context.Canceled) || err != nil && s.w == nil
+	return s.body != nil && s.body.failed.Load() || errors.Is(err, context.Canceled) ||
+		err != nil && s.w == nil
 }
 
 const fieldRetryAfter = "Retry-After"

@@ -111,6 +111,8 @@ func TestSettlementIsOnce(t *testing.T) {
 		t.Error("a nil Settlement has a writer of its own")
 	}
 	none.ReadHeader(w.Header())
+	none.ReadStatus("200")
+	none.Abandon()
 	none.Cancel()
 	none.Finish()
 }
