@@ -111,10 +111,11 @@ func parseDecimal(s string) (number float64, ok bool) {
 
 // listed returns the values of a field that programs may have joined with commas.
 func listed(values []string) []string {
-	if len(values) != 1 || !strings.Contains(values[0], ",") {
+	text := strings.Join(values, ",")
+	if !strings.Contains(text, ",") {
 		return values
 	}
-	all := strings.Split(values[0], ",")
+	all := strings.Split(text, ",")
 	for i, v := range all {
 		all[i] = strings.TrimFunc(v, isBlank)
 	}

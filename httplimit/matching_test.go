@@ -96,7 +96,7 @@ func TestRepeatedCostIsTheHighest(t *testing.T) {
 		`"default_cost": 0.5, "max_cost": 1, "min_cost": 0.1`: 1,
 	} {
 		for source, lines := range map[string][]string{
-			"header:w": {"W: 1", "W: 5"}, "query:w": {"/?w=1&w=5"},
+			"header:w": {"W: 1", "W: 5, 2"}, "query:w": {"/?w=1&w=5"},
 		} {
 			s := newSite(t, oneRule("[]", sprintf(`"rps": 1, "burst": 99, "cost_source": %q, %s`, source,
 				config)))

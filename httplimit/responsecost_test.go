@@ -37,7 +37,7 @@ func TestCostReportedInTheResponse(t *testing.T) {
 		{"", []string{"5, 6"}, 6, true},
 		{"", []string{"5, x"}, 10, true},
 		{`, "max_cost": 30`, []string{"1e309"}, 30, true},
-		{"", []string{"5", "6", "4"}, 6, true},
+		{"", []string{"5", "1, 6", "4"}, 6, true},
 		{"", []string{"5", "x"}, 10, true},
 		{"", []string{"x", "50"}, 50, true},
 		{"", []string{"x", "y"}, 10, false},
