@@ -142,8 +142,9 @@ func (p *pricing) actual(values []string) (cost float64, ok bool) {
 type Usage struct {
 	// Estimate returns how many tokens a request takes until its response has ended, such as the
 	// most tokens that its body asks for. If it reads the body, it must put one with the same bytes
-	// in its place. Cost.Min and Cost.Max bound the estimate. It is Cost.Default if Estimate is nil
-	// or returns no number above 0.
+	// in its place. Middleware passes a copy of the request, because net/http looks for the rest of a
+	// body in its own one, and so must a handler that calls Decide or Admit. Cost.Min and Cost.Max
+	// bound the estimate. It is Cost.Default if Estimate is nil or returns no number above 0.
 	Estimate func(r *http.Request) float64
 	// Read returns the reader of a response with this header, or nil if the response has no usage
 	// that can be read.

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/httplimit/usage"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
@@ -320,6 +321,19 @@ func TestUsage(t *testing.T) {
 				t.Errorf("%s, %s: %v taken, want %v", name, place, got, c.after)
 			}
 		}
+	}
+}
+
+// What a handler leaves of a body that Estimate has begun to read is not the next request.
+func TestRestOfABody(t *testing.T) {
+	l := mustNew(t, reporting("response:usage", ""),
+		WithUsage(Usage{Estimate: usage.Estimate, Read: usage.Read}))
+	server := httptest.NewServer(l.Middleware(http.HandlerFunc(
+		func(_ http.ResponseWriter, r *http.Request) { _ = r.Body.Close() })))
+	defer server.Close()
+	w, err := http.Post(server.URL, "", strings.NewReader(strings.Repeat(" ", 2<<20)))
+	if err != nil || !w.Close {
+		t.Errorf("%v, %v: want the connection to be closed", w, err)
 	}
 }
 

@@ -14,6 +14,9 @@ import (
 // the fields that occur only once are about the rule with the fewest tokens left.
 func (l *Limiter) Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if l.usage.Estimate != nil { // net/http looks for what is left in the Body of its own request
+			r = r.WithContext(r.Context()) // a copy
+		}
 		d, settlement, ok := l.Admit(w, r)
 		if !ok {
 			return
