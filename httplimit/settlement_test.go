@@ -2,6 +2,7 @@ package httplimit
 
 import (
 	"io"
+	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -184,6 +185,15 @@ func TestRequestsThatAreNotWatched(t *testing.T) {
 		if c.s.Request(c.r) != c.r {
 			t.Errorf("%+v: the request %+v is copied", c.s, c.r)
 		}
+	}
+}
+
+// net/http removes the files of a form that it finds in its own request: the handler gets a copy.
+func TestFilesOfForms(t *testing.T) {
+	s, r := newSite(t, reporting("response:status", statusCosts)), request("POST")
+	s.answer(func(_ http.ResponseWriter, r *http.Request) { r.MultipartForm = &multipart.Form{} })
+	if s.send(r); r.MultipartForm == nil {
+		t.Error("net/http does not find the form")
 	}
 }
 

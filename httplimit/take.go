@@ -14,6 +14,7 @@ import (
 // the fields that occur only once are about the rule with the fewest tokens left.
 func (l *Limiter) Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		own := r
 		if l.usage.Estimate != nil { // net/http looks for what is left in the Body of its own request
 			r = r.WithContext(r.Context()) // a copy
 		}
@@ -26,12 +27,14 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler {
 			w, r = settlement.Writer(w), settlement.Request(r)
 		}
 		if l.inContext && d.Rule != "" {
-			outer, ok := FromContext(r.Context())
-			if !ok || d.Remaining < outer.Remaining {
+			if outer, ok := FromContext(r.Context()); !ok || d.Remaining < outer.Remaining {
 				r = r.WithContext(context.WithValue(r.Context(), decisionKey{}, d))
 			}
 		}
 		next.ServeHTTP(w, r)
+		if own != r {
+			own.MultipartForm = r.MultipartForm // net/http removes its files
+		}
 		settlement.readHeader(http.StatusOK, w.Header()) // if net/http answers for the handler
 	})
 }
