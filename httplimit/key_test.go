@@ -84,7 +84,7 @@ func TestKeyParts(t *testing.T) {
 
 // A value cannot look like two parts or two lines.
 func TestFormatKeyQuotesValues(t *testing.T) {
-	s := newSite(t, jsonRules("", jsonRule("r", `["query:a", "query:b"]`, 1, `"on_missing": "shared"`)))
+	s := newSite(t, jsonRule("r", `["query:a", "query:b"]`, 1, `"on_missing": "shared"`))
 	sum := "0ec9eb33e74510bcdd1f2ea55206e82f21649c5c2becbf2b433eb475b34c01bd"
 	for query, want := range map[string]string{
 		"a=1&b=2": "query:a=1 query:b=2", "a=1%20query:b=3": `query:a="1 query:b=3" query:b=`,
