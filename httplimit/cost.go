@@ -140,11 +140,10 @@ func (p *pricing) actual(values []string) (cost float64, ok bool) {
 // Usage finds the costs of the rules whose Cost.Source is "response:usage": see WithUsage. Package
 // usage has the functions for the tokens of a language model. They must be safe for concurrent use.
 type Usage struct {
-	// Estimate returns how many tokens a request takes until its response has ended, such as the
-	// most tokens that its body asks for. If it reads the body, it must put one with the same bytes
-	// in its place. Middleware passes a copy of the request, because net/http looks for the rest of a
-	// body in its own one, and so must a handler that calls Decide or Admit. Cost.Min and Cost.Max
-	// bound the estimate. It is Cost.Default if Estimate is nil or returns no number above 0.
+	// Estimate returns the tokens that a request takes until its response has ended, such as the most
+	// that its body asks for. Cost.Min and Cost.Max bound them. They are Cost.Default if Estimate is
+	// nil or returns no number above 0. If it reads the body, it must put one with the same bytes in
+	// its place, so a handler that calls Decide or Admit passes a copy of net/http's own request.
 	Estimate func(r *http.Request) float64
 	// Read returns the reader of a response with this header, or nil if the response has no usage
 	// that can be read.

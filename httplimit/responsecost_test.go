@@ -159,8 +159,7 @@ func TestResponsesThatSettle(t *testing.T) {
 }
 
 // A client that leaves before the status, or breaks its body off, pays the estimate, or more if the
-// status costs more: it may read the answer, unless that is 499. The end of a body is no failure,
-// and a read after Close is one that a proxy causes itself.
+// status costs more: it may read the answer, unless that is 499. No read after a Close counts.
 func TestNoClientChoosesItsStatus(t *testing.T) {
 	fail := status(http.StatusBadGateway)
 	readAndAnswer := func(code int) func(http.ResponseWriter, *http.Request, func()) {
@@ -190,6 +189,7 @@ func TestNoClientChoosesItsStatus(t *testing.T) {
 		"breaks off a guess":    {readAndAnswer(401), io.ErrUnexpectedEOF, 12},
 		"breaks off, unread":    {readAndAnswer(499), io.ErrUnexpectedEOF, 10},
 		"sends all of its body": {readAndAnswer(502), io.EOF, 0},
+		"is answered earlier":   {readAndAnswer(502), http.ErrBodyReadAfterClose, 0},
 		"is read after Close": {func(w http.ResponseWriter, r *http.Request, _ func()) {
 			_ = r.Body.Close()
 			readAndAnswer(502)(w, r, nil)

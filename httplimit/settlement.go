@@ -103,8 +103,8 @@ func (s *Settlement) Request(r *http.Request) *http.Request {
 	return &watched
 }
 
-// watchedBody is the body of a request. It records whether it has failed before it was closed: a
-// transport closes it while it reads, if an upstream of HTTP/2 ends the stream.
+// watchedBody is the body of a request. It records whether it has failed before it was closed: by
+// net/http, or by a transport while it reads, if an upstream of HTTP/2 ends the stream.
 type watchedBody struct {
 	io.ReadCloser
 	failed, closed atomic.Bool
@@ -112,7 +112,8 @@ type watchedBody struct {
 
 func (b *watchedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) && !b.closed.Load() {
+	isOver := errors.Is(err, io.EOF) || errors.Is(err, http.ErrBodyReadAfterClose) || b.closed.Load()
+	if err != nil && !isOver {
 		b.failed.Store(true)
 	}
 	return n, err
