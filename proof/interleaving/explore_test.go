@@ -24,6 +24,7 @@ type scenario struct {
 	moves     bool  // a charge may be undone after its bucket has moved
 	shared    bool  // two threads correct a reservation that was made before them
 	deep      bool  // one preemption more is followed if maps are tiny
+	wide      bool  // it has millions of states: few preemptions are followed
 	small     bool  // it is explored also without the flag -all
 	medium    bool  // it can be explored without merging states, as small ones can
 	before    []call

@@ -89,7 +89,7 @@ var onHolds = []scenario{
 		second: []call{{take, "a", 2, 5}},
 	},
 	{
-		name: "a hold and another tier", maxKeys: 4, undone: true, tiers: []int{0, huge},
+		name: "a hold and another tier", maxKeys: 4, wide: true, undone: true, tiers: []int{0, huge},
 		before: []call{{takeIn, "a0", 0, 9}},
 		first:  []call{{hold, "a", 1, 4}, {takeIn, "a0", 6, 1}},
 		second: []call{{takeIn, "a1", 2, 5}, {takeIn, "a1", 6, 2}},

@@ -26,10 +26,11 @@ import (
 var (
 	everything = flag.Bool("all", false, "explore all scenarios and plant all bugs: takes minutes")
 	only       = flag.String("scenario", "", "explore only the scenarios with this text in their name")
-	preempt    = flag.Int("preempt", 1, "the most preemptions in tiny maps: 2 takes minutes, -1 hours")
+	preempt    = flag.Int("preempt", 1, "the most preemptions in tiny maps, and in wide scenarios two more")
 )
 
-// TestEveryInterleaving runs every schedule of every scenario on the code that ships.
+// TestEveryInterleaving runs every schedule of every scenario on the code that ships. Of wide
+// scenarios it runs those with few preemptions.
 func TestEveryInterleaving(t *testing.T) { explore(t, shipped) }
 
 // TestInterleavingsInTinyMaps runs schedules with few preemptions on the same code with tiny maps.
@@ -56,6 +57,8 @@ func explore(t *testing.T, codes ...overlay.Variant) {
 				continue
 			case code.Name != shipped.Name && s.oneBucket:
 				continue
+			case code.Name == shipped.Name && s.wide && *preempt >= 0:
+				preemptions = *preempt + 2
 			case code.Name != shipped.Name:
 				if preemptions = *preempt; s.deep && preemptions >= 0 {
 					preemptions++

@@ -41,14 +41,14 @@ var onOneKey = []scenario{
 		second: []call{{take, "a", exhausted - 1, 7}, {peek, "a", exhausted + 1, 0}},
 	},
 	{
-		name: "three movers", maxKeys: 2,
+		name: "three movers", maxKeys: 2, wide: true,
 		before: []call{{take, "a", 0, 9}},
 		first:  []call{{take, "a", exhausted, 4}, {peek, "a", exhausted, 0}},
 		second: []call{{take, "a", exhausted - 1, 7}},
 		third:  []call{{take, "a", 5, 3}},
 	},
 	{
-		name: "the last grant that fits", maxKeys: 2,
+		name: "the last grant that fits", maxKeys: 2, wide: true,
 		before: []call{{take, "a", 0, 9}},
 		first:  []call{{take, "a", 274_876, 4}, {take, "a", 274_876, 4}},
 		second: []call{{take, "a", 274_877, 3}},

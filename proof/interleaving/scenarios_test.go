@@ -39,7 +39,7 @@ var onTheTable = []scenario{
 		second: []call{{take, "a", 5, 4}, {take, "a", 5, 4}},
 	},
 	{
-		name: "three for one slot", maxKeys: 1,
+		name: "three for one slot", maxKeys: 1, wide: true,
 		before: []call{{take, "a", 0, 2}},
 		first:  []call{{take, "b", 5, 4}, {peek, "c", 5, 0}},
 		second: []call{{take, "a", 5, 4}, {take, "a", 1, 4}},
@@ -92,7 +92,7 @@ var onTheTable = []scenario{
 		second: []call{{take, "b", exhausted, 3}},
 	},
 	{
-		name: "moved, evicted and back", maxKeys: 1,
+		name: "moved, evicted and back", maxKeys: 1, wide: true,
 		before: []call{{take, "a", 0, 9}},
 		first:  []call{{take, "a", exhausted, 4}},
 		second: []call{{take, "b", exhausted, 3}},
@@ -129,7 +129,7 @@ var onTheTable = []scenario{
 		second: []call{{peek, "b", 1, 0}, {take, "a", 1, 4}},
 	},
 	{
-		name: "RefuseNew, three keys", maxKeys: 1, overflow: tb.RefuseNew,
+		name: "RefuseNew, three keys", maxKeys: 1, wide: true, overflow: tb.RefuseNew,
 		before: []call{{take, "a", 0, 2}},
 		first:  []call{{take, "b", 5, 4}, {peek, "c", 5, 0}},
 		second: []call{{take, "c", 3, 4}, {take, "a", 9, 4}},
