@@ -114,7 +114,7 @@ x-ratelimit-remaining: 599.0
 x-ratelimit-reset: 123`, "any 599 of ? in 2m3s, reset in 2m3s"},
 	{"a list, and milliseconds since 1970", `200
 X-RateLimit-Limit: 20
-X-RateLimit-Remaining: 3, 0
+X-RateLimit-Remaining: 3, +0
 X-RateLimit-Reset: 1772000007500`, "any 0 of 20 in 7.5s, reset in 7.5s"},
 	{"a cache", `200
 Age: 12

@@ -76,8 +76,9 @@ func TestLearnedLimits(t *testing.T) {
 		"before it, an attempt whose answer does not come": {answers: []string{"429", "200 late"},
 			send: "first , hangs<25 gone!1 b<25 c<25 d<25", order: "first hangs b c d",
 			want: "0 0 1(context canceled) 10 10 10"},
-		"that does not come, and the turns end when none waits": {answers: []string{"429"},
-			latency: time.Second, send: "a , a a , a a a", want: "0 1 2 3 3 3"},
+		"that does not come, and the turns end when none waits": {latency: time.Second,
+			answers: []string{"429\nRateLimit-Limit: 5\nRateLimit-Reset: 0"}, // without a window
+			send:    "a , a a , a a a", want: "0 1 2 3 3 3"},
 		// The 4th has waited for the turn of the host, the 5th for both, when the host pauses.
 		"of several rules": {opts: []Option{Rules(Rule{Name: "key", Key: keyOf}, perSecond("r", 9, 9),
 			Rule{Name: "host", Unit: Tokens})}, latency: time.Second, order: "a b a b b",

@@ -107,7 +107,7 @@ type mutant struct {
 	number   int // among those that are planted, from 1 on
 	name     string
 	file     string
-	function *ast.FuncDecl // that has the operator; nil for another declaration
+	function *ast.FuncDecl // whose body has the operator; nil if none has
 	text     string        // of the body of the function, or of the file
 }
 
@@ -140,8 +140,8 @@ func mutantsOf(t *testing.T, pkg string) (all []*mutant) {
 					m := &mutant{file: path.Join(pkg, filepath.Base(name))}
 					m.name = fmt.Sprintf("%s:%d:%d %s to %s", m.file, place.Line, place.Column, was, other)
 					var changed ast.Node = file
-					if m.function = function; function != nil {
-						changed = function.Body
+					if function != nil && at > function.Body.Pos() { // and not in its types
+						m.function, changed = function, function.Body
 					}
 					var text strings.Builder
 					if err := printer.Fprint(&text, files, changed); err != nil {
