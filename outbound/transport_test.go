@@ -421,16 +421,16 @@ func TestUsage(t *testing.T) {
 		isClosed     bool // early, after the first 29 bytes
 		want         float64
 	}{
-		"less":             {"200", `{"usage": {"total_tokens": 30}}`, 100, false, 30},
-		"more":             {"200", `{"usage": {"total_tokens": 300}}`, 100, false, 300},
-		"none":             {"200", `{}`, 100, false, 100},
-		"cut off":          {"200", `{"usage": {"total_tokens": 30}}`, 100, true, 100},
-		"closed at once":   {"200", `{"usage":{"total_tokens":8}   }`, 100, true, 8},
-		"compressed":       {"200\nContent-Encoding: br", `{"usage": {"total_tokens": 9}}`, 100, false, 100},
-		"refused":          {"429", `{"usage": {"total_tokens": 30}}`, 100, false, 0},
-		"too much":         {"200", `{"usage": {"total_tokens": 30}}`, 1e9, false, 30},
-		"not a number":     {"200", `{}`, -1, false, 1},
-		"another protocol": {"101", `{"usage": {"total_tokens": 30}}`, 100, false, 100},
+		"less":           {"200", `{"usage": {"total_tokens": 30}}`, 100, false, 30},
+		"more":           {"200", `{"usage": {"total_tokens": 300}}`, 100, false, 300},
+		"none":           {"200", `{}`, 100, false, 100},
+		"cut off":        {"200", `{"usage": {"total_tokens": 30}}`, 100, true, 100},
+		"closed at once": {"200", `{"usage":{"total_tokens":8}   }`, 100, true, 8},
+		"compressed":     {"200\nContent-Encoding: br", `{"usage":{"total_tokens":9}}`, 100, false, 100},
+		"refused":        {"429", `{"usage": {"total_tokens": 30}}`, 100, false, 0},
+		"too much":       {"200", `{"usage": {"total_tokens": 30}}`, 1e9, false, 30},
+		"not a number":   {"200", `{}`, -1, false, 1},
+		"an upgrade":     {"101", `{"usage": {"total_tokens": 30}}`, 100, false, 100},
 	} {
 		bubble(name, func(t *testing.T) {
 			rule := perSecond("tokens", capacity, 1)
