@@ -78,9 +78,9 @@ X-RateLimit-Remaining: 0
 X-RateLimit-Reset: 1772000002.010
 X-RateLimit-Reset-After: 1.25`, "any 0 of 5 in 1.25s, reset in 1.25s"},
 	{"Envoy", `429
-x-ratelimit-limit: 10, 10;w=1;name="per-ip", 1000;w=3600
+x-ratelimit-limit: 10, 10;w=60;name="per-ip", 1000;w=3600
 x-ratelimit-remaining: 0
-x-ratelimit-reset: 1`, "refused; any 0 of 10 in 1s, reset in 1s"},
+x-ratelimit-reset: 41`, "refused; any 0 of 10 in 1m0s, reset in 41s"},
 	{"a server that does not say until when", "503\nRateLimit: a;r=0", "any 0 of ?"},
 	{"a server in maintenance", `503
 Retry-After: Wed, 25 Feb 2026 06:23:20 GMT
