@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
-	"testing/iotest"
 )
 
 // A malformed body of a request is not an error of the upstream.
@@ -118,15 +117,5 @@ func TestQuickAnswerToABodyIsWhole(t *testing.T) {
 	}
 	if !strings.Contains(scrape(t, p), `tb_responses_total{class="2xx"} 1`) {
 		t.Error("the response is not counted")
-	}
-}
-
-// A transport closes the body that it reads if an upstream of HTTP/2 ends the stream.
-func TestBodyThatIsClosedDuringARead(t *testing.T) {
-	body := io.NopCloser(iotest.ErrReader(io.ErrClosedPipe))
-	b := new(Proxy).newRequestBody(httptest.NewRecorder(), body)
-	_ = b.Close()
-	if _, err := b.Read(nil); err == nil || b.failure() != 0 {
-		t.Errorf("%v: the client gets %d", err, b.failure())
 	}
 }

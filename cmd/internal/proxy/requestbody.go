@@ -10,12 +10,11 @@ import (
 	"time"
 )
 
-// requestBody is the body of a request. It records whether it ended, or failed before it was
-// closed. A failure of the client must not count as an error of the upstream, and a transport closes
-// the body while it reads, if an upstream of HTTP/2 ends the stream.
+// requestBody is the body of a request. It records whether it ended or failed. A failure of
+// the client must not count as an error of the upstream.
 type requestBody struct {
 	io.ReadCloser
-	ended, closed, failed, tooLate atomic.Bool
+	ended, failed, tooLate atomic.Bool
 
 	timeout time.Duration // for each piece; 0 for no limit
 	mu      sync.Mutex
@@ -45,16 +44,11 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	switch {
 	case errors.Is(err, io.EOF):
 		b.ended.Store(true)
-	case err != nil && !b.closed.Load() && !errors.Is(err, http.ErrBodyReadAfterClose):
+	case err != nil && !errors.Is(err, http.ErrBodyReadAfterClose):
 		b.tooLate.Store(errors.Is(err, os.ErrDeadlineExceeded))
 		b.failed.Store(true)
 	}
 	return n, err
-}
-
-func (b *requestBody) Close() error {
-	b.closed.Store(true)
-	return b.ReadCloser.Close()
 }
 
 // setDeadline sets the deadline of the connection until release is called. The transport may
