@@ -21,7 +21,9 @@ var costs = []struct {
 	text string
 	want float64 // 0.25 is default_cost
 }{
-	{"5", 5}, {"2.5", 2.5}, {"0.001", 0.001}, {".5", 0.5},
+	{"5", 5},
+	{"0.001", 0.001},
+	{".5", 0.5},
 	{"1e2", 100},
 	{"+3", 3},
 	{"007", 7},
@@ -40,8 +42,10 @@ var costs = []struct {
 	{"0e9", 0.25},
 	{"-1e-999", 0.25},
 	{"-1e999", 0.25},
-	{"NaN", 0.25}, {"Inf", 0.25}, {"+Inf", 0.25}, {"infinity", 0.25},
-	{"1e999", math.MaxFloat64}, {"1e309", math.MaxFloat64},
+	{"NaN", 0.25},
+	{"+Inf", 0.25},
+	{"infinity", 0.25},
+	{"1e309", math.MaxFloat64},
 	{strings.Repeat("9", 400), math.MaxFloat64},
 	{"0x10", 0.25},
 	{"0X1p4", 0.25},

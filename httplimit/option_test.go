@@ -18,8 +18,10 @@ func TestErrorsOfOptions(t *testing.T) {
 		WithClientAddress(ClientAddress{
 			Trusted: prefixes(t, "10.0.0.0/8"), Find: func(*http.Request) netip.Addr { return netip.Addr{} },
 		}),
-		WithClientAddress(ClientAddress{IPv4Bits: -1}), WithClientAddress(ClientAddress{IPv6Bits: -1}),
-		WithClientAddress(ClientAddress{IPv4Bits: 33}), WithTimeout(-1),
+		WithClientAddress(ClientAddress{IPv4Bits: -1}),
+		WithClientAddress(ClientAddress{IPv6Bits: -1}),
+		WithClientAddress(ClientAddress{IPv4Bits: 33}),
+		WithTimeout(-1),
 	} {
 		if _, err := New(p, o); err == nil {
 			t.Errorf("option %d is accepted", i)

@@ -107,7 +107,8 @@ func TestResetSaysWhatItDoesNotFind(t *testing.T) {
 // A store that fails or cannot reset is another error than a bucket that is not there.
 func TestResetNeedsItsStore(t *testing.T) {
 	for _, store := range []Store{
-		bareStore{referenceStore{t: t}}, referenceStore{t: t, before: at("reset", fail)},
+		bareStore{referenceStore{t: t}},
+		referenceStore{t: t, before: at("reset", fail)},
 	} {
 		s := newSite(t, threeRules, WithStore(store), WithTimeout(time.Minute))
 		if err := s.Reset("all", "all requests"); err == nil || errors.Is(err, ErrNoBucket) {

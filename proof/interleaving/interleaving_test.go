@@ -26,7 +26,7 @@ import (
 var (
 	everything = flag.Bool("all", false, "explore all scenarios and plant all bugs: takes minutes")
 	only       = flag.String("scenario", "", "explore only the scenarios with this text in their name")
-	preempt    = flag.Int("preempt", 1, "the most preemptions in tiny maps, and in wide scenarios two more")
+	preempt    = flag.Int("preempt", 1, "preemptions in tiny maps, in wide scenarios 2 more; -1: all")
 )
 
 // TestEveryInterleaving runs every schedule of every scenario on the code that ships. Of wide
