@@ -1,3 +1,7 @@
+//go:build !race
+
+// The race detector makes sync.Pool drop what it is given.
+
 package httplimit
 
 import (
@@ -16,8 +20,6 @@ type responder struct {
 func (w *responder) Header() http.Header         { return w.header }
 func (w *responder) WriteHeader(status int)      { w.status = status }
 func (w *responder) Write(b []byte) (int, error) { return len(b), nil }
-
-func nothing(http.ResponseWriter, *http.Request) {}
 
 const twoRules = `{"rules": [
 	{"name": "address", "limit_keys": ["ip:address"], "algorithm": "token_bucket",
@@ -55,9 +57,6 @@ func BenchmarkDecideClients(b *testing.B) {
 }
 
 func TestAllocationsAreAtMost10(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the race detector makes sync.Pool drop what it is given")
-	}
 	for name, l := range map[string]*Limiter{
 		"granted": mustNew(t, sprintf(twoRules, "1e9", "1073741824")),
 		"refused": mustNew(t, sprintf(twoRules, "0.000001", "1")),
@@ -78,9 +77,6 @@ func TestAllocationsAreAtMost10(t *testing.T) {
 
 // Take allocates nothing for a granted request, and only the Refusal and its texts for another.
 func TestAllocationsOfTake(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the race detector makes sync.Pool drop what it is given")
-	}
 	r := request("X-Api-Key: 0123456789abcdef0123456789abcdef")
 	for _, c := range []struct {
 		burst string

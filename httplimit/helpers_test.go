@@ -38,6 +38,8 @@ func mustNew(t testing.TB, policy string, opts ...Option) *Limiter {
 	return l
 }
 
+func nothing(http.ResponseWriter, *http.Request) {}
+
 // site is a server with a limiter whose clock stands still until it is moved.
 type site struct {
 	*Limiter
