@@ -248,21 +248,18 @@ func (lim *Limiter) Reserve() *Reservation { return lim.ReserveN(time.Now(), 1) 
 
 // ReserveN takes n tokens at t, also in advance. The Reservation is not OK if n is above the burst.
 func (lim *Limiter) ReserveN(t time.Time, n int) *Reservation {
-	r := lim.reserveN(t, n, InfDuration)
-	return &r
+	return new(Reservation).reserve(lim, t, n, InfDuration)
 }
 
-// reserveN takes n tokens at t, if they may be used within a time.
+// reserveN is ReserveN if the tokens may be used within a time.
 func (lim *Limiter) reserveN(t time.Time, n int, within time.Duration) Reservation {
-	r := Reservation{lim: lim}
-	r.reserve(t, n, within)
-	return r
+	return *new(Reservation).reserve(lim, t, n, within)
 }
 
-// reserve makes r a reservation of n tokens.
-func (r *Reservation) reserve(t time.Time, n int, within time.Duration) {
-	s := r.lim.current(t)
-	r.timeToAct = t
+// reserve makes r a reservation of n tokens at t, if they may be used within a time.
+func (r *Reservation) reserve(lim *Limiter, t time.Time, n int, within time.Duration) *Reservation {
+	s := lim.current(t)
+	r.lim, r.timeToAct = lim, t
 	switch cost := float64(n) * s.scale; {
 	case s.limit >= Inf:
 		r.ok = true
@@ -272,6 +269,7 @@ func (r *Reservation) reserve(t time.Time, n int, within time.Duration) {
 	default:
 		r.take(s, t, cost, within)
 	}
+	return r
 }
 
 // takeUnits is take if the cost may be less than a unit of the bucket.
