@@ -117,7 +117,7 @@ func (j *judge) call(c call) string {
 		charge.Keep(c.keep / 10)
 	}
 	until := j.now.Add(max(0, c.refusal))
-	if c.op == keep && canHold(b, until) {
+	if c.op == keep && canHold(b, until) && !b.Ends(*j.now) {
 		charge.HoldOnRefusal(until.Sub(*j.now))
 	} else {
 		until = time.Time{}
@@ -217,7 +217,7 @@ func (j *judge) settle(c call) string {
 		return ""
 	}
 	h := j.charges[len(j.charges)-1-c.held%len(j.charges)]
-	if h.settled != nil {
+	if h.settled != nil || j.buckets[h.key].Ends(*j.now) {
 		return ""
 	}
 	n := int64(max(0, c.n)) * int64(1+c.held)

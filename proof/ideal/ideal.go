@@ -21,6 +21,7 @@ type Bucket struct {
 	tokens *big.Rat // at its own time, negative in debt; nil before the first grant
 	own    *big.Rat
 	until  time.Time // the end of a hold, whose supply is the own time
+	isRead bool      // that end, or the end of the last hold, was the own time before, a reading
 	slack  *big.Rat
 }
 
@@ -46,6 +47,16 @@ func (b *Bucket) Supplied(t time.Time) *big.Rat {
 	ns.Mul(ns, big.NewInt(1e9)).Add(ns, big.NewInt(int64(t.Nanosecond()-b.since.Nanosecond())))
 	x := new(big.Rat).SetInt(ns)
 	return x.Mul(x, Rate(b.limit)).Add(x, b.before)
+}
+
+// timeOf returns when a number of tokens has been supplied, to the next nanosecond.
+func (b *Bucket) timeOf(supply *big.Rat) time.Time {
+	x := new(big.Rat).Sub(supply, b.before)
+	x.Quo(x, Rate(b.limit))
+	ns := new(big.Int).Neg(x.Num())
+	ns.Neg(ns.Div(ns, x.Denom()))
+	s, ns := ns.DivMod(ns, big.NewInt(1e9), new(big.Int))
+	return time.Unix(b.since.Unix()+s.Int64(), int64(b.since.Nanosecond())+ns.Int64())
 }
 
 // Tokens returns the tokens at t, negative in debt. At a late reading they are the tokens at the
@@ -120,9 +131,11 @@ func (b *Bucket) Hold(t, until time.Time) {
 	tokens, own := b.at(t)
 	end := b.Supplied(until)
 	debt := new(big.Rat).Add(tokens, end)
-	if debt.Sub(debt, own); own.Cmp(end) > 0 && tokens.Sign() >= 0 {
-		debt.SetInt64(0) // its own time is later, and was a reading
+	if b.isRead = own.Cmp(end) > 0 && tokens.Sign() >= 0; b.isRead {
+		debt.SetInt64(0)
+		until = b.timeOf(own) // the bucket has had the supply until then
 	} else {
+		debt.Sub(debt, own)
 		own = end
 	}
 	b.tokens, b.own, b.until = least(debt, new(big.Rat)), own, until
@@ -130,6 +143,12 @@ func (b *Bucket) Hold(t, until time.Time) {
 
 // Held reports whether the bucket is held at t.
 func (b *Bucket) Held(t time.Time) bool { return t.Before(b.until) }
+
+// Ends reports whether an implementation may hold the bucket at t or not: a hold that lasts until a
+// reading ends within a quantum from it.
+func (b *Bucket) Ends(t time.Time) bool {
+	return b.isRead && !b.Held(t) && new(big.Rat).Sub(b.Supplied(t), b.own).Cmp(b.Quantum()) <= 0
+}
 
 // Counts returns the supply at which a charge at t counts: a hold leaves it until then.
 func (b *Bucket) Counts(t time.Time) *big.Rat {
