@@ -307,8 +307,9 @@ func TestUsage(t *testing.T) {
 		}, 10, 33},
 	} {
 		for place, opts := range stores {
-			s := newSite(t, reporting("response:usage", `, "max_cost": 60`),
-				append(opts, usageOfLastNumber())...)
+			policy := jsonRules("", reporting("response:usage", `, "max_cost": 60`),
+				jsonRule("plain", "[]", 100, ""))
+			s := newSite(t, policy, append(opts, usageOfLastNumber())...)
 			s.answer(func(w http.ResponseWriter, _ *http.Request) {
 				if got := 100 - s.left(); got != c.during {
 					t.Errorf("%s, %s: %v taken during the request, want %v", name, place, got, c.during)
@@ -319,6 +320,9 @@ func TestUsage(t *testing.T) {
 			s.handler.ServeHTTP(w, request(c.lines...))
 			if got := 100 - s.left(); got != c.after {
 				t.Errorf("%s, %s: %v taken, want %v", name, place, got, c.after)
+			}
+			if e := s.Explain(request()); e[1].Level.Tokens != 99 {
+				t.Errorf("%s, %s: the rule without usage has %v", name, place, e[1].Level.Tokens)
 			}
 		}
 	}
