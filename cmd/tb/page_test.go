@@ -13,13 +13,19 @@ import (
 
 func TestPageDoesNotReplaceALog(t *testing.T) {
 	dir := t.TempDir()
+	page := filepath.Join(dir, "page")
+	tb(t, validLine, "replay", "--sample", "--html", page)
+	own, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		name, content string
 		status        int
 	}{
 		{"log", validLine, 1}, {"short", "x", 1},
 		{"syslog", "<134>1 2015-05-17T10:05:03Z h a p - - x\n", 1},
-		{"empty", "", 0}, {"page", "<!doctype html>", 0},
+		{"empty", "", 0}, {"page", string(own), 0}, {"other", "<!doctype html>\n<p>", 1},
 	} {
 		name := filepath.Join(dir, tt.name)
 		if err := os.WriteFile(name, []byte(tt.content), 0o600); err != nil {
@@ -29,7 +35,7 @@ func TestPageDoesNotReplaceALog(t *testing.T) {
 		left, err := os.ReadFile(name)
 		kept := err == nil && string(left) == tt.content
 		if status != tt.status || kept != (tt.status == 1) ||
-			kept != strings.Contains(stderr, tt.name+" exists, and is not a page") {
+			kept != strings.Contains(stderr, tt.name+" exists, and is not a page of a replay") {
 			t.Errorf("%s: status %d, kept %v, stderr %q", tt.name, status, kept, stderr)
 		}
 	}

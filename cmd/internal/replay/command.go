@@ -174,9 +174,8 @@ func (c *Command) print(rep *Report, stdout io.Writer) error {
 	return enc.Encode(rep)
 }
 
-// createHTML creates the file of --html, and returns nil without the flag. It refuses to replace a
-// file that is not empty and not a page, which may be a log whose name stands behind --html by
-// mistake.
+// createHTML creates the file of --html, and returns nil without the flag. It replaces only an
+// empty file or a page of its own: the name of a log may stand behind --html by mistake.
 func (c *Command) createHTML() (*os.File, error) {
 	if c.HTML == "" {
 		return nil, nil
@@ -186,12 +185,12 @@ func (c *Command) createHTML() (*os.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		begin, err := io.ReadAll(io.LimitReader(file, int64(len("<!doc"))))
+		begin, err := io.ReadAll(io.LimitReader(file, int64(len(pageBegin))))
 		if err = errors.Join(err, file.Close()); err != nil {
 			return nil, err
 		}
-		if len(begin) > 0 && string(begin) != "<!doc" {
-			return nil, fmt.Errorf("%s exists, and is not a page", c.HTML)
+		if len(begin) > 0 && string(begin) != pageBegin {
+			return nil, fmt.Errorf("%s exists, and is not a page of a replay", c.HTML)
 		}
 	}
 	return os.Create(c.HTML)

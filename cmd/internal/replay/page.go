@@ -21,9 +21,10 @@ var (
 	//go:embed page/script.js
 	script string
 
-	pageTemplate = template.Must(template.New("page").Parse(pageHTML))
-	pageStyle    = pagestyle.Style + style
-	pageScript   = pagestyle.Script + script
+	pageBegin, _, _ = strings.Cut(pageHTML, "{{")
+	pageTemplate    = template.Must(template.New("page").Parse(pageHTML))
+	pageStyle       = pagestyle.Style + style
+	pageScript      = pagestyle.Script + script
 )
 
 // pageSecurity is the Content-Security-Policy of the page. It allows nothing but the script, the
