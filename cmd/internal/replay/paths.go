@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -33,35 +32,31 @@ type pathGroups struct {
 	all    uint64                // requests until then
 }
 
-// groupOf returns the group of a path, or nothing if the path has none: it is empty, or selectors
-// and servers may read it in several ways.
-func groupOf(path []byte) []byte {
-	if len(path) == 0 || path[0] != '/' {
-		return nil
+// groupOf returns the group of a path as selectors read it, or nothing if servers may not agree.
+func groupOf(path []byte) string {
+	group, _, ok := resolve(string(path))
+	if !ok || strings.HasPrefix(group, "/.") {
+		return ""
 	}
-	group := path
-	if end := bytes.IndexByte(path[1:], '/'); end >= 0 {
-		group = path[:end+2]
+	if end := strings.IndexByte(group[1:], '/'); end >= 0 {
+		group = group[:end+2]
 	}
-	for _, c := range group { // bytes that have one reading, and the slashes
+	for _, c := range []byte(group) { // bytes that have one reading, and the slashes
 		isWord := '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
-		if !isWord && strings.IndexByte("/-_.~", c) < 0 {
-			return nil
+		if !isWord && strings.IndexByte("/-_.~", c) < 0 || len(group) > maxPart {
+			return ""
 		}
-	}
-	if bytes.HasPrefix(group, []byte("/.")) || string(group) == "//" || len(group) > maxPart {
-		return nil
 	}
 	return group
 }
 
 // of returns the group of a path, or nil if it is not chosen.
 func (p *pathGroups) of(path []byte) *PathLimit {
-	path = groupOf(path)
-	g := p.byPath[string(path)]
+	group := groupOf(path)
+	g := p.byPath[group]
 	if !p.chosen {
 		if p.all++; g == nil {
-			g = &PathLimit{Path: string(path)}
+			g = &PathLimit{Path: group}
 			p.byPath[g.Path] = g
 		}
 		g.Requests++
@@ -155,6 +150,7 @@ func (s *Suggestion) findByPath(
 		}
 		share *= 0.8
 	}
+	s.Rates = burstsFor(o, found, s.Share)
 	return all
 }
 

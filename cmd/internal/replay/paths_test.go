@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,12 +16,11 @@ import (
 func TestGroupsOfPaths(t *testing.T) {
 	for path, want := range map[string]string{
 		"/": "/", "/login": "/login", "/api/": "/api/", "/api/v1/x": "/api/",
-		"/a.b-c_d~e/x": "/a.b-c_d~e/",
-		"":             "", "*": "", "//x": "", "/%61/x": "", "/a;b": "", "/.git/x": "",
-		"/../x": "", `/a\b`: "",
+		"/a.b-c_d~e/x": "/a.b-c_d~e/", "//x": "/x", "/%61/x": "/a/", "/../x": "/x", "/a/../x": "/x",
+		"": "", "*": "", "/a;b": "", "/.git/x": "", `/a\b`: "", "/a%2f../x": "", "/%zz": "",
 		"http": "", "/a b/c": "",
 	} {
-		if got := string(groupOf([]byte(path))); got != want {
+		if got := groupOf([]byte(path)); got != want {
 			t.Errorf("%q: %q, want %q", path, got, want)
 		}
 	}
@@ -113,6 +113,11 @@ func TestLimitsByPathShareTheirClients(t *testing.T) {
 	s := rep.Suggestion
 	if 20*s.Together > rep.Keys || rep.Limit == nil || len(s.Paths) != 5 {
 		t.Errorf("%d of %d clients are refused by limits of %d paths", s.Together, rep.Keys, len(s.Paths))
+	}
+	o.ByPath = false
+	all := replay(t, o, input("a.log", log.String())).Suggestion.Rates
+	if !slices.Equal(s.Rates, all) {
+		t.Errorf("all requests need %v by path, and otherwise %v", s.Rates, all)
 	}
 	for _, p := range s.Paths {
 		if p.Limit.Burst < leastBurst {

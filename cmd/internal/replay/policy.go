@@ -103,10 +103,12 @@ func (p *policyMode) decide(at pending) (granted bool, err error) {
 		}
 	}
 	r.Method, r.Host = cmp.Or(values[theMethod], http.MethodGet), values[theHost]
-	if !p.resolve(values[thePath], values[theQuery]) {
+	path, raw, ok := resolve(values[thePath])
+	if !ok {
 		p.outcome.Unclear++
 		return false, nil
 	}
+	p.url = url.URL{Path: path, RawPath: raw, RawQuery: values[theQuery]}
 	if part := p.parts[theAddress]; part.rule != "" && p.limiter.ClientAddress(r).IsValid() {
 		part.seen++
 	}
@@ -123,15 +125,14 @@ func (p *policyMode) decide(at pending) (granted bool, err error) {
 	return true, nil
 }
 
-// resolve sets the URL of the request. It reports false if tb-proxy refuses the path.
-func (p *policyMode) resolve(path, query string) bool {
+// resolve returns a path as selectors compare it. It reports false if tb-proxy refuses the path.
+func resolve(path string) (resolved, raw string, ok bool) {
 	u, err := url.ParseRequestURI(path)
 	if err != nil {
-		return false
+		return "", "", false
 	}
-	resolved, raw, ok := httplimit.ResolvePath(u)
-	p.url = url.URL{Path: resolved, RawPath: raw, RawQuery: query}
-	return ok && strings.HasPrefix(resolved, "/")
+	resolved, raw, ok = httplimit.ResolvePath(u)
+	return resolved, raw, ok && strings.HasPrefix(resolved, "/")
 }
 
 // readPolicy reads the policy if one is named, and prints its warnings.

@@ -34,6 +34,8 @@ func TestReportByHand(t *testing.T) {
 			`"peak_per_second":4,"habit":"mostly /p"},{"key":["b"],"requests":1,"refused":0,` +
 			`"peak_per_second":1,"habit":"mostly /p"},{"key":["c"],"requests":1,` +
 			`"refused":0,"peak_per_second":1,"habit":"mostly /p"}]`},
+		{"none refused together", Suggestion{}, `{"share":0,"refused_with_twice_the_burst":0,` +
+			`"rates":null,"paths":null,"together":0}`},
 		{"busiest", rep.Busiest, `{"second":"2015-05-17T10:00:10Z","requests":4}`},
 	} {
 		if text(tt.got) != tt.want {

@@ -35,8 +35,8 @@ type Suggestion struct {
 	// Paths has the limits of the paths with the most requests, if --by-path asks for them.
 	Paths []PathLimit `json:"paths"`
 	// Together is how many clients that matter the limits of the policy ever refuse, at most the share
-	// that --suggest asks for. It is left out without --by-path.
-	Together uint64 `json:"together,omitempty"`
+	// that --suggest asks for. It is 0 without --by-path.
+	Together uint64 `json:"together"`
 
 	found *suggest.Result // of all requests
 }
