@@ -79,8 +79,11 @@ func (p *policyMode) pack(rec *accesslog.Record, format accesslog.Format) pendin
 		if len(v) > 0 {
 			part.seen++
 		}
-		if i == thePath && len(v) == 0 && (len(rec.Method) > 0 || format.NamesFields()) {
+		switch {
+		case i == thePath && len(v) == 0 && (len(rec.Method) > 0 || format.NamesFields()):
 			v = []byte("/") // as in GET http://host HTTP/1.1, or the log has no paths
+		case i == theQuery && part.rule == "": // it may be long
+			v = nil
 		}
 		p.packed = compositekey.Append(p.packed, v)
 	}

@@ -139,6 +139,11 @@ func TestAPolicyByHand(t *testing.T) {
 			jsonLine(0, "", "GET", "h", "/", "") + jsonLine(0, "", "GET", "h", "/", "") +
 				jsonLine(1, "", "GET", "h", "/", "") + jsonLine(0, "", "GET", "h", "/", ""), "2/2 a 2/2",
 		},
+		{ // no rule looks at them, so they do not fill the queue
+			"long queries", `{"name": "a", "limit_keys": [], ` + config + `}`,
+			strings.Repeat(strings.Replace(requestLine("GET /?"+strings.Repeat("q", 90_000)+" HTTP/1.1"),
+				"46:40", "46:41", 1), 100) + requestLine("GET / HTTP/1.1"), "2/99 a 2/99",
+		},
 	} {
 		if got := replayPolicy(t, tt.policy, input("a", tt.log)).Policy.counts(); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)

@@ -88,7 +88,7 @@ type File struct {
 	Format accesslog.Format `json:"format"`
 	// Lines counts the lines that are not blank, Malformed the ones that should be a request and are
 	// not, Others directives and messages of programs, and Late the requests that are left out because
-	// they stand behind 65,536 later ones or more.
+	// they stand behind half a queue of later ones or more.
 	Lines     int64 `json:"lines"`
 	Malformed int64 `json:"malformed"`
 	Others    int64 `json:"others"`
@@ -168,8 +168,8 @@ func (rep *Report) checkOrder(f *File) error {
 	if f.Late == 0 {
 		return nil
 	}
-	err := fmt.Errorf("%s: %s of %s lines stand behind %s later ones or more", f.Name, grouped(f.Late),
-		grouped(f.Lines), grouped(queueRequests/2))
+	err := fmt.Errorf("%s: %s of %s lines stand too far behind later ones", f.Name, grouped(f.Late),
+		grouped(f.Lines))
 	if float64(f.Late) <= maxLate*float64(f.Lines) {
 		err = fmt.Errorf("%w, and are left out", err)
 		rep.Doubts = append(rep.Doubts, err.Error()+".")
