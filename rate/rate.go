@@ -4,8 +4,8 @@
 //
 // It differs from version 0.16.0 in this:
 //
-//   - A time before the latest one of a limiter credits nothing. In x/time/rate it credits the time
-//     in between once more (golang.org/issue/71360, golang.org/issue/76037).
+//   - A time before the latest one credits nothing (golang.org/issue/71360, golang.org/issue/76037),
+//     and neither does one that is more than 292 years after the first, such as after time.Time{}.
 //   - Cancel gives nothing back while a newer reservation waits. It gives nothing back twice, and
 //     mostly nothing after a change of the limiter.
 //   - A reservation is not OK if the debt would be above 2³¹ tokens, or paid after 292 years,
