@@ -50,14 +50,14 @@ func (h *habit) add(rec *accesslog.Record) {
 		h.agents = append(h.agents, sum)
 	}
 	switch group := groupOf(rec.Path); {
-	case len(group) == 0:
-	case h.path == string(group):
+	case group == "":
+	case h.path == group:
 		h.lead++
 		h.of++
 	case h.lead > 0:
 		h.lead--
 	default:
-		h.path, h.lead, h.of = string(group), 1, 1
+		h.path, h.lead, h.of = strings.Clone(group), 1, 1
 	}
 }
 

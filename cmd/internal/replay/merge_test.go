@@ -108,7 +108,7 @@ func TestNoAnswerFromAWrongOrder(t *testing.T) {
 		res, err = Run(t.Context(), o, []Input{input("all.log", late)})
 		if got := rendered(t, res); err == nil || res.Requests != all ||
 			res.Files[0].Late != 1 || !strings.HasPrefix(got,
-			"CAUTION: all.log: 1 of 135,073 lines stand too far behind later ones") {
+			"CAUTION: all.log: 1 of 135,073 lines come too late") {
 			t.Errorf("%s: %v in\n%s", name, err, got)
 		}
 	}

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -32,9 +33,12 @@ type pathGroups struct {
 	all    uint64                // requests until then
 }
 
-// groupOf returns the group of a path as selectors read it, or nothing if servers may not agree.
+// groupOf returns the group of a path as selectors read it, or nothing, valid as long as the path.
 func groupOf(path []byte) string {
-	group, _, ok := resolve(string(path))
+	group, ok := view(path), bytes.HasPrefix(path, []byte("/"))
+	if strings.Contains(group, "//") || strings.Contains(group, "/.") || strings.Contains(group, "%") {
+		group, _, ok = resolve(group)
+	}
 	if !ok || strings.HasPrefix(group, "/.") {
 		return ""
 	}
@@ -56,7 +60,7 @@ func (p *pathGroups) of(path []byte) *PathLimit {
 	g := p.byPath[group]
 	if !p.chosen {
 		if p.all++; g == nil {
-			g = &PathLimit{Path: group}
+			g = &PathLimit{Path: strings.Clone(group)}
 			p.byPath[g.Path] = g
 		}
 		g.Requests++

@@ -130,11 +130,9 @@ func (p *policyMode) decide(at pending) (granted bool, err error) {
 
 // resolve returns a path as selectors compare it. It reports false if tb-proxy refuses the path.
 func resolve(path string) (resolved, raw string, ok bool) {
-	u, err := url.ParseRequestURI(path)
-	if err != nil {
-		return "", "", false
+	if u, err := url.ParseRequestURI(path); err == nil {
+		resolved, raw, ok = httplimit.ResolvePath(u)
 	}
-	resolved, raw, ok = httplimit.ResolvePath(u)
 	return resolved, raw, ok && strings.HasPrefix(resolved, "/")
 }
 

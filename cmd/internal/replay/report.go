@@ -162,14 +162,12 @@ func (rep *Report) checkNames() error {
 // later ones: the line of a download of hours does. The file of more is not in the order of time.
 const maxLate = 0.001
 
-// checkOrder returns an error about requests that are left out of a file. They are a doubt if they
-// are few, and otherwise there is no answer.
+// checkOrder returns an error about late requests: a doubt if they are few, otherwise no answer.
 func (rep *Report) checkOrder(f *File) error {
 	if f.Late == 0 {
 		return nil
 	}
-	err := fmt.Errorf("%s: %s of %s lines stand too far behind later ones", f.Name, grouped(f.Late),
-		grouped(f.Lines))
+	err := fmt.Errorf("%s: %s of %s lines come too late", f.Name, grouped(f.Late), grouped(f.Lines))
 	if float64(f.Late) <= maxLate*float64(f.Lines) {
 		err = fmt.Errorf("%w, and are left out", err)
 		rep.Doubts = append(rep.Doubts, err.Error()+".")
