@@ -180,17 +180,17 @@ func (m *layout) at(s state, now uint64) state {
 // ahead returns the units that are supplied from now to the own time of a bucket.
 func (m *layout) ahead(s *state) uint64 { return m.supplied(s.now, s.time-s.now) }
 
-// supplied returns the units that are supplied in the e µs after instant t, at most 2⁴⁸.
+// supplied returns the units that are supplied in the e µs after instant t, at most maxSupply.
 func (m *layout) supplied(t, e uint64) uint64 {
 	hi, lo := bits.Mul64(t, m.n)
 	phase := bits.Rem64(hi, lo, m.d)
 	hi, lo = bits.Mul64(e, m.n)
 	lo, carry := bits.Add64(lo, phase, 0)
 	if hi += carry; hi >= m.d {
-		return 1 << rateBits
+		return maxSupply
 	}
 	units, _ := bits.Div64(hi, lo, m.d)
-	return min(units, 1<<rateBits)
+	return min(units, maxSupply)
 }
 
 // level returns how full the bucket is for a call that keeps a number of units.
@@ -217,7 +217,7 @@ func (m *layout) level(s *state, keep uint64) tb.Level {
 //	time + ⌈(units·d − time·n mod d) / n⌉
 //
 // rounded up to nanoseconds and not to µs. It is Never if the clock of tb ends before, 292 years
-// after 1970. The products have less than 92 bits, because units are below 2³³ and d is below 2⁴⁸.
+// after 1970. The products have less than 122 bits, because units are below 2⁶³ and d is below 2⁴⁸.
 func (m *layout) wait(s *state, units uint64) time.Duration {
 	const usec = uint64(time.Microsecond)
 	hi, lo := bits.Mul64(s.time, m.n)

@@ -21,7 +21,7 @@ func TestWaitIsExactAtOverflows(t *testing.T) {
 	thousand := big.NewInt(1000)
 	for range 40_000 {
 		m := &layout{n: magnitude(rng, 1<<rateBits-1), d: magnitude(rng, 1<<rateBits-1)}
-		units, now := magnitude(rng, 1<<33-1), magnitude(rng, 1<<53-1)
+		units, now := magnitude(rng, maxSupply), magnitude(rng, 1<<53-1)
 		switch rng.IntN(5) {
 		case 0: // the clock ends
 			now = math.MaxInt64/1000 - rng.Uint64N(3) + 1

@@ -47,6 +47,15 @@ func holds(s *simulator) error {
 	hold(noon, noDeadline)
 	b.want(limit, noon, 1, refused((lastInstant-noon+1_000_000)*time.Microsecond, 0))
 	b.want(limit, noon, 11, refused(tb.Never, 0))
+	// In ten years, a fast rate supplies more than the script counts exactly.
+	const years = 87_600 * time.Hour
+	b.fill()
+	fast := perSecond(10, 10_000)
+	b.apply(fast, noon, item{kind: kindHold, hold: uint64(years / time.Microsecond)})
+	e, _ := b.apply(fast, noon, reservation(1e6, 10e6, tb.Never))
+	if want := refused(years-900*time.Microsecond, 0); e.Decision != want {
+		b.errorf("Reserve in a long hold: %+v, want %+v", e.Decision, want)
+	}
 	return b.err
 }
 

@@ -16,6 +16,9 @@ const (
 	// deepest is the most debt of a bucket in units. The most for a call of Reserve is a capacity.
 	deepest = 1 << 31
 
+	// maxSupply is above all debts, also behind a hold of years, unless the bucket is full in µs.
+	maxSupply = 1 << 62
+
 	// lastInstant is the end of the script's exact times, in µs: the year 2255.
 	lastInstant = 1<<53 - 1
 )
