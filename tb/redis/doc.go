@@ -20,9 +20,9 @@
 // cancelled it returns at once, unless its command is the only one under way or renews a lease:
 // then it returns with the reply, or at its timeout. The command carries its deadline, in the time
 // of the server's clock. If it reaches the server later, it takes nothing. Cancel, Settle and Reset
-// have no deadline there: they may happen late. The first call of a limiter learns that clock,
-// which takes a second round trip. After a long pause a call may take one too, because the clocks
-// may have moved apart meanwhile.
+// have no deadline there: they may happen late. So may all calls until the first reply, which shows
+// that clock. After a long pause a call may take a second round trip, because the clocks may have
+// moved apart meanwhile.
 //
 // A limiter has at most 256 commands under way. A call that needs one more waits until one
 // returns.
