@@ -124,8 +124,7 @@ func (c *Charge) Peek(time.Time) (tb.Decision, error) {
 	if c.checks.Err != nil {
 		return tb.Decision{}, c.checks.Err
 	}
-	ctx := context.Background()
-	now, err := c.limiter.look(ctx, c.layout, c.key, c.item)
+	now, err := c.limiter.look(context.Background(), c.layout, c.key, c.item)
 	c.last.after, c.last.Failure = now, nil
 	if errors.As(err, &c.last.Failure) && c.limiter.policy != Fail {
 		cause := c.last.Failure.Cause
@@ -145,11 +144,11 @@ func (c *Charge) Cancel() {
 	if !c.taken.CompareAndSwap(true, false) {
 		return
 	}
-	if c.last.from != nil {
-		c.last.from.left.Add(c.item.units)
+	l, it := c.limiter, undoOf(c.last.before, c.item.units)
+	if x := c.last.from; x != nil && x == l.leases.latest(c.key) && l.leases.now() < x.end {
+		x.left.Add(it.units)
 		return
 	}
-	l, it := c.limiter, undoOf(c.last.before, c.item.units)
 	if c.item.kind == kindReserve {
 		l.counts.cancellations.Add(1)
 	}

@@ -60,7 +60,9 @@ func (c *claim) spend(m *layout, units uint64, now int64, r *result) bool {
 			return false
 		}
 		if c.left.CompareAndSwap(left, left-units) {
-			r.By, r.after, r.from = ByLease, c.after, c
+			r.By, r.before, r.after, r.from = ByLease, c.after, c.after, c
+			r.before.deficit -= units // the last of the grants of which the claim is one: see giveBack
+			r.before.charge(0)
 			r.after.deficit -= left - units
 			r.Decision = tb.Decision{Allowed: true, Remaining: m.remaining(&r.after, 0)}
 			return true
@@ -77,11 +79,10 @@ func (ls *leases) init(l *shared, h time.Duration) {
 
 // latest returns the latest claim on key, or nil.
 func (ls *leases) latest(key string) *claim {
-	x, ok := ls.keys.Load(key)
-	if !ok {
-		return nil
+	if x, ok := ls.keys.Load(key); ok {
+		return x.claim.Load()
 	}
-	return x.claim.Load()
+	return nil
 }
 
 // take takes units from key's lease, or from the server.

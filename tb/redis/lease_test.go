@@ -93,16 +93,18 @@ func TestLeaseIsGivenBack(t *testing.T) {
 	for _, end := range []string{"sweep", "renewal", "Close"} {
 		t.Run(end, func(t *testing.T) {
 			// The bucket is not full again before the end, however slow the machine is.
-			limit := tb.Limit{Capacity: 1_000_000, Tokens: 1, Per: time.Second}
-			l := newLimiter(t, dial(t, redistest.Start(t)), limit, WithLease(time.Minute))
+			limit := tb.Limit{Capacity: 1_000_000, Tokens: 1, Per: time.Hour}
+			l := newLimiter(t, dial(t, redistest.Start(t)), limit, WithLease(3*time.Hour))
 			now := int64(0)
 			sweepByHand(&l.leases)
 			l.leases.now = func() int64 { return now }
 			for range 100 {
 				allow1(t, l)
 			}
+			leased := newCharge(t, l, "a", 9)
+			takeAll(t, leased)
 			s := l.Stats()
-			left := s.ClaimedTokens - float64(s.Leased)
+			left := s.ClaimedTokens - float64(s.Leased) - 8
 			if left < 10 {
 				t.Fatalf("%v tokens left, want more for this test", left)
 			}
@@ -114,6 +116,8 @@ func TestLeaseIsGivenBack(t *testing.T) {
 				if n := l.leases.keys.Size(); n != 0 {
 					t.Errorf("%d leases after the sweep", n)
 				}
+				leased.Cancel()
+				wantTokens(t, l, "a", 999_897)
 			case "renewal":
 				allow1(t, l)
 				token := l.layout.Load().scale
