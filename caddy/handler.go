@@ -102,7 +102,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	if settlement == nil {
 		return next.ServeHTTP(w, r)
 	}
-	err := next.ServeHTTP(settlement.Writer(w), settlement.Request(r))
+	r.Body = settlement.Request(r).Body // of the request that the placeholders of Caddy read
+	err := next.ServeHTTP(settlement.Writer(w), r)
 	settlement.Writer(unsent{w}).WriteHeader(statusOf(err))
 	return err
 }

@@ -8,8 +8,8 @@ import (
 // A rule applies to the requests that one of its matchers matches.
 func TestMatchers(t *testing.T) {
 	for _, c := range []struct{ name, match, other, other2 string }{
-		{"a block", "match {\nmethod POST\npath /in/*\n}", "", "POST"},
-		{"one line", "match header X-Plan free", "X-Plan: paid", ""},
+		{"a block", "match {\nmethod POST\npath /in/*\n}", "/in/x", "POST"},
+		{"one line", "match header X-Plan free", "X-Plan: paid", "/in/x"},
 		{"an expression", "match `{method} == 'POST' && path('/in/*')`", "POST", "/in/x"},
 		{"a name", "match @in", "/out", "POST"},
 		{"the first of two", "match /in/*\nmatch header X-Plan none", "/out", "X-Plan: free"},
@@ -22,11 +22,8 @@ func TestMatchers(t *testing.T) {
 			in := []string{"POST", "/in/x", "X-Plan: free"}
 			s.want(200, in...)
 			s.want(429, in...)
-			for _, line := range []string{c.other, c.other2} {
-				if line != "" {
-					s.want(200, line)
-				}
-			}
+			s.want(200, c.other)
+			s.want(200, c.other2)
 		})
 	}
 }
