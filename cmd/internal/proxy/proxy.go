@@ -97,6 +97,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r = r.WithContext(r.Context()) // a copy, because net/http inspects its own request's Body
 		r.Body = rec.request
 	}
+	if r.Host == "" { // of such a request, the upstream would get its own host
+		r.Host = p.Upstream.Host
+	}
 	p.requests.Add(1)
 	defer rec.finish(r) // also if the upstream breaks off, which panics
 	if status := p.check(r); status != 0 {

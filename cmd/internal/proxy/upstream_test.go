@@ -73,6 +73,19 @@ func TestUpstreamHost(t *testing.T) {
 	}
 }
 
+// A client cannot get past the rules of a host with no host: the upstream gets its own.
+func TestRequestsWithoutAHost(t *testing.T) {
+	_, url, _ := start(t, `{"policies": [{"id": "a", "spec": {
+		"selector": {"hosts": ["127.0.0.1"]}, `+two[1:]+`}]}`,
+		func(w http.ResponseWriter, r *http.Request) { w.Header().Set("X-Host", r.Host) })
+	for _, request := range []string{"GET / HTTP/1.0\n\n", "GET / HTTP/1.1\nHost:\n\n"} {
+		h := connect(t, url, request).response(t, "GET").Header
+		if !strings.HasPrefix(h.Get("X-Host"), "127.0.0.1:") || h.Get("RateLimit-Limit") != "2" {
+			t.Errorf("%s: %v", request, h)
+		}
+	}
+}
+
 // An upgrade to HTTP/2 would let any number of requests pass uncounted.
 func TestNoOtherUpgradeThanWebSocket(t *testing.T) {
 	_, url, _ := start(t, two, nil, rawUpstream(t, func(c rawConn) {
