@@ -61,9 +61,9 @@ func (p *Proxy) dropListed(h http.Header) {
 	for _, line := range h["Connection"] {
 		for option := range strings.SplitSeq(line, ",") {
 			name := http.CanonicalHeaderKey(textproto.TrimString(option))
-			// ReverseProxy passes Upgrade and Te on in its own way. A client must not
+			// Upgrade, Te and Content-Length are passed on in a way of their own. A client must not
 			// hide its address by listing the field that carries it.
-			if name != "Upgrade" && name != "Te" && !p.namesClient(name) {
+			if name != "Upgrade" && name != "Te" && name != "Content-Length" && !p.namesClient(name) {
 				delete(h, name)
 			}
 		}

@@ -56,7 +56,7 @@ func TestConnectionChoosesNoBucket(t *testing.T) {
 		 "algorithm_config": {"tokens_per_second": 0.1, "burst": 9}},
 		{"name": "address", "limit_keys": ["ip:address"],
 		 "algorithm_config": {"tokens_per_second": 0.1, "burst": 1}}]}`
-	_, url, _ := start(t, policy, func(w http.ResponseWriter, r *http.Request) {
+	p, url, _ := start(t, policy, func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, r.Header.Values("X-Api-Key"))
 	})
 	for i, want := range []int{200, 429} {
@@ -67,6 +67,10 @@ func TestConnectionChoosesNoBucket(t *testing.T) {
 	}
 	if r, body := get(t, url, "X-Api-Key", "k"); r.StatusCode != http.StatusOK || body != "[k]" {
 		t.Errorf("%s, %s", r.Status, body)
+	}
+	h := http.Header{"Connection": {"content-length"}, "Content-Length": {"5"}} // is passed on
+	if p.dropListed(h); len(h) != 2 {
+		t.Errorf("the rules see only %v", h)
 	}
 }
 
