@@ -109,6 +109,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.dropListed(r.Header)
 	dropOtherUpgrades(r.Header)
 	p.dropMisreadable(r.Header)
+	p.dropForged(r)
 	if p.decide(rec, r) {
 		rec.sent = time.Now()
 		upstream := p.upstream

@@ -70,6 +70,17 @@ func (p *Proxy) dropListed(h http.Header) {
 	}
 }
 
+// dropForged drops the forwarding fields that no trusted proxy sent, so that no rule sees them.
+func (p *Proxy) dropForged(r *http.Request) {
+	trusted := p.Limiter.TrustsPeer(r)
+	for name := range r.Header {
+		// Many upstreams read _ as -. Proxies do not write it, so the client did.
+		if p.namesClient(name) && (!trusted || strings.Contains(name, "_")) {
+			delete(r.Header, name)
+		}
+	}
+}
+
 // namesClient reports whether a field, named in canonical form, may have the client's address.
 func (p *Proxy) namesClient(name string) bool {
 	return isForwarding(name) || name == p.addressHeader

@@ -52,8 +52,7 @@ func (p *Proxy) newReverseProxy() httputil.ReverseProxy {
 	}
 }
 
-// rewrite turns the incoming request into the one for the upstream. Forwarding fields are
-// kept only if a trusted proxy sent them.
+// rewrite turns the incoming request into the one for the upstream.
 func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	r.SetURL(p.Upstream)
 	if p.PreserveHost {
@@ -61,14 +60,7 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	}
 	p.via.add(r.Out.Header, r.In)
 	r.Out.Trailer = nil // it arrives after the decision, so the limiter has not seen it
-	trusted := p.Limiter.TrustsPeer(r.In)
-	for name := range r.Out.Header {
-		// Many upstreams read _ as -. Proxies do not write it, so the client did.
-		if p.namesClient(name) && (!trusted || strings.Contains(name, "_")) {
-			delete(r.Out.Header, name)
-		}
-	}
-	if !trusted {
+	if !p.Limiter.TrustsPeer(r.In) {
 		r.SetXForwarded()
 		return
 	}

@@ -49,17 +49,19 @@ func TestForwarded(t *testing.T) {
 	}
 }
 
-// The field that names the client passes only from a trusted proxy.
+// The field that names the client is there only from a trusted proxy, for the rules, too.
 func TestClientAddressHeaderOfAnUntrustedPeer(t *testing.T) {
 	for _, trusted := range [][]netip.Prefix{nil, {netip.MustParsePrefix("127.0.0.0/8")}} {
-		_, url, _ := start(t, "", func(w http.ResponseWriter, r *http.Request) {
-			fmt.Fprint(w, r.Header.Get("CF-Connecting-IP"))
-		}, func(c *Config) {
-			c.Client.Trusted, c.Client.Header = trusted, "cf-connecting-ip"
-		})
-		_, body := get(t, url, "CF-Connecting-IP", "192.0.2.9")
-		if passed := body != ""; passed != (trusted != nil) {
-			t.Errorf("trusted %v: the upstream got %q", trusted, body)
+		_, url, _ := start(t, strings.Replace(two, "ip:address", "header:cf-connecting-ip", 1),
+			func(w http.ResponseWriter, r *http.Request) {
+				fmt.Fprint(w, r.Header.Get("CF-Connecting-IP"))
+			}, func(c *Config) {
+				c.Client.Trusted, c.Client.Header = trusted, "cf-connecting-ip"
+			})
+		r, body := get(t, url, "CF-Connecting-IP", "192.0.2.9")
+		applies := r.Header.Get("RateLimit") != ""
+		if passed := body != ""; passed != (trusted != nil) || applies != passed {
+			t.Errorf("trusted %v: the upstream got %q, the rule applies: %t", trusted, body, applies)
 		}
 	}
 }
