@@ -102,10 +102,8 @@ func TestOwedHitsOfARefusedRequest(t *testing.T) {
 			withDebt + "}\n- {shadow_mode: true, " + limit("c", perMinute+"90, debt: false")[3:],
 			[]string{"c="}, false, "OK OK:29; OK OK:89",
 		},
-		{
-			"beside a quota of none", withDebt + "}\n- {quota_mode: true, " + none[3:],
-			[]string{"c="}, false, "OK OK:29; OVER OVER:0",
-		},
+		{"beside a quota of none", withDebt + "}\n- {quota_mode: true, " + none[3:],
+			[]string{"c="}, false, "OK OK:29; OVER OVER:0"},
 		{
 			"two quotas beside one of none", "- {quota_mode: true, " +
 				limit("b", perMinute+"9, debt: true")[3:] + "- {quota_mode: true, " + none[3:],
@@ -134,11 +132,16 @@ func TestOwedHitsOfARefusedRequest(t *testing.T) {
 	}
 }
 
-// Two descriptors with one bucket take twice.
+// Two descriptors with one bucket take twice. A hit that a report refuses is given back.
 func TestOneBucketTwice(t *testing.T) {
-	s, _ := newService(t, limit("a", perMinute+"3"))
+	s, now := newService(t, limit("a", perMinute+"3"))
 	expect(t, "twice", []string{ask(t, s, "a=", "a="), ask(t, s, "a=", "a="), ask(t, s, "a=")},
 		"OK OK:2 OK:1", "OVER OK:1 OVER:0", "OK OK:0")
+	r := request(3, "a=x", "a=x")
+	r.Descriptors[0].HitsAddend = wrapperspb.UInt64(1)
+	send(t, s, r)
+	now.Advance(20 * time.Second)
+	expect(t, "after a report", []string{ask(t, s, "a=x")}, "OK OK:0")
 }
 
 // 0 hits of a request are 1. 0 hits of a descriptor, and negative ones, take nothing, and are

@@ -170,12 +170,12 @@ func (c *call) setReport(e *entry) {
 	}
 }
 
-// undo gives back what a refused request has taken. The last is the first: a bucket in debt gives
-// nothing back for a descriptor while a later one waits for its slot.
+// undo gives back what a refused request has taken, also if a report on the bucket has followed.
+// Cancel would not, because a client could wait behind it. Here none does.
 func (c *call) undo() {
-	for i := len(c.entries) - 1; i >= 0; i-- {
+	for i := range c.entries {
 		if e := &c.entries[i]; e.taken && (c.declined || e.kind != report) {
-			e.charge.Cancel()
+			_ = e.charge.Settle(0) // a store that fails gives nothing back
 			e.taken = false
 		}
 	}
