@@ -198,7 +198,11 @@ func (a *attempt) charge() (within time.Duration, err error) {
 	}
 	allowed := false
 	if err == nil {
-		a.decisions, allowed, err = a.t.store.TakeAll(ctx, a.taken, a.charges, a.decisions[:0])
+		all := ctx
+		if a.t.isShared { // a command that is under way takes its tokens, also if its caller leaves
+			all = context.WithoutCancel(ctx)
+		}
+		a.decisions, allowed, err = a.t.store.TakeAll(all, a.taken, a.charges, a.decisions[:0])
 	}
 	if !allowed {
 		a.charges = a.charges[:0]
@@ -208,9 +212,8 @@ func (a *attempt) charge() (within time.Duration, err error) {
 		if ctx.Err() == nil {
 			a.t.failed(a.r, err)
 		}
-		err = ctx.Err()
 	}
-	return within, err
+	return within, ctx.Err()
 }
 
 // refusal returns the error of an attempt that cannot wait.

@@ -491,13 +491,15 @@ func TestStores(t *testing.T) {
 		return []Option{Rules(perSecond("r", 1, 0.01)), WithStore(store), WithHooks(Hooks{Error: check})}
 	}
 	play(t, scene{}, map[string]scene{
-		"that fails to take": {opts: on("take", 0, down), answers: []string{"429\nRetry-After: 9"},
+		"that fails to take": {opts: on("take", 0, down), answers: []string{"429\nRetry-After: 900"},
 			send: "a a", want: "0 0", stats: "{2 2 [{r 0 0s 0 1 1}]}"},
 		"that fails to charge and to hold": {answers: []string{"429\nRetry-After: 900"},
 			opts: append(on("charge hold", 0, down), WithHooks(Hooks{})),
 			send: "a a", want: "0 0", stats: "{2 3 [{r 0 0s 0 1 1}]}"},
 		"that fails when the context has ended": {opts: on("take", 2*time.Second, down),
 			send: "a!1 , b", want: "2(context canceled) 4", order: "b"},
+		"that answers when the context has ended": {opts: on("take", 2*time.Second, nil),
+			send: "a!1 , a", want: "2(context canceled) 4", order: "a"},
 		// While a pause moves what waits for one key, another key sends and pauses.
 		"that is slow": {opts: on("hold", 40*time.Second, nil), latency: time.Second,
 			answers: []string{"429\nRetry-After: 1000", "429\nRetry-After: 1000"},

@@ -111,10 +111,9 @@ func (s *shared) Limiters(rule string, limits []tb.Limit) ([]tb.StoreLimiter, er
 func (s *shared) TakeAll(
 	ctx context.Context, now time.Time, all []tb.Charge, buf []tb.Decision,
 ) ([]tb.Decision, bool, error) {
-	if err := s.before("take", ""); err != nil {
-		return nil, false, err
-	}
-	return s.Store.TakeAll(ctx, now, all, buf)
+	decisions, ok, err := s.Store.TakeAll(context.WithoutCancel(ctx), now, all, buf)
+	err = cmp.Or(err, s.before("take", ""), ctx.Err()) // on the way back
+	return decisions, ok && err == nil, err
 }
 
 func (l sharedLimiter) Charge(key string, cost float64) (tb.StoreCharge, error) {
