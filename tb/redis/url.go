@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,13 +25,9 @@ import (
 // password.
 func ParseAddress(address string) (rueidis.ClientOption, error) {
 	want := errors.New("want host:port or a URL such as redis://localhost:6379/0 or" +
-		" rediss://user@host:6380")
+		" rediss://user@host:6380; ports are 1 to 65535")
 	if !strings.Contains(address, "://") {
-		_, port, err := net.SplitHostPort(address)
-		if err == nil {
-			_, err = strconv.ParseUint(port, 10, 16)
-		}
-		if err != nil {
+		if lacksPort(address) {
 			return rueidis.ClientOption{}, want
 		}
 		address = "redis://" + address
@@ -40,10 +37,21 @@ func ParseAddress(address string) (rueidis.ClientOption, error) {
 		return rueidis.ClientOption{}, want
 	}
 	o, err := rueidis.ParseURL(address)
-	if err != nil {
-		return rueidis.ClientOption{}, fmt.Errorf("%q: %w", u.Redacted(), want)
+	switch q := u.Query(); {
+	case err != nil:
+		err = want
+	case u.Scheme == "unix" && (u.Host != "" || u.Path == "" || q.Has("addr")):
+		err = errors.New("want the path of one socket, such as unix:///run/redis.sock")
+	case u.Scheme != "unix" && slices.ContainsFunc(append(q["addr"], o.InitAddress[0]), lacksPort):
+		err = errors.New("want a host and a port from 1 to 65535, also in each addr")
+	case o.SelectDB < 0:
+		err = errors.New("database: want 0 or more")
+	case o.Dialer.Timeout < 0 || o.ConnWriteTimeout < 0:
+		err = errors.New("dial_timeout, write_timeout: want 0 or more, such as 250ms")
+	default:
+		err = addCertificate(o.TLSConfig, q)
 	}
-	if err := addCertificate(o.TLSConfig, u.Query()); err != nil {
+	if err != nil {
 		return rueidis.ClientOption{}, fmt.Errorf("%q: %w", u.Redacted(), err)
 	}
 	o.DisableCache = true
@@ -51,6 +59,13 @@ func ParseAddress(address string) (rueidis.ClientOption, error) {
 	o.ForceSingleClient = len(o.InitAddress) == 1 && o.Sentinel.MasterSet == ""
 	o.ConnWriteTimeout = cmp.Or(o.ConnWriteTimeout, time.Second)
 	return o, nil
+}
+
+// lacksPort reports whether an address is not a host and a port that a server can have.
+func lacksPort(address string) bool {
+	host, port, err := net.SplitHostPort(address)
+	n, wrong := strconv.ParseUint(port, 10, 16)
+	return err != nil || wrong != nil || host == "" || n == 0
 }
 
 // addCertificate gives the client the certificate that the parameters cert and key of a URL name.

@@ -37,19 +37,30 @@ func TestParseAddress(t *testing.T) {
 			t.Errorf("%s: %q, %+v", c.text, got, o)
 		}
 	}
-	for _, text := range []string{
-		"", ":6379", "localhost", "http://h", "redis://u:secret@h/x", "redis://u:secret@", "u:secret@h",
-		"redis://u:secret@h:port", "redis://u:sec%ret@h:1",
-	} {
-		_, err := ParseAddress(text)
-		if err == nil || !strings.Contains(err.Error(), "want host:port or a URL") ||
-			strings.Contains(err.Error(), "sec") {
-			t.Errorf("%q: %v", text, err)
-		}
-	}
+	const ports = "want a host and a port from 1 to 65535, also in each addr"
 	for text, want := range map[string]string{
-		"rediss://u:secret@h?cert=c": "cert, key: want both", "redis://h?cert=c&key=k": "rediss:",
+		"":                              "want host:port or a URL",
+		":6379":                         "want host:port or a URL",
+		"localhost":                     "want host:port or a URL",
+		"http://h":                      "want host:port or a URL",
+		"redis://u:secret@h/x":          "want host:port or a URL",
+		"redis://u:secret@":             "want host:port or a URL",
+		"u:secret@h":                    "want host:port or a URL",
+		"redis://u:secret@h:port":       "want host:port or a URL",
+		"redis://u:sec%ret@h:1":         "want host:port or a URL",
+		"rediss://u:secret@h?cert=c":    "cert, key: want both",
+		"redis://h?cert=c&key=k":        "rediss:",
 		"rediss://h?cert=none&key=none": "open none:",
+		"h:99999":                       "; ports are 1 to 65535",
+		"redis://u:secret@h:0":          ports,
+		"redis://a?addr=b":              ports,
+		"redis://a:1?addr=b:2&addr=:3":  ports,
+		"unix://":                       "want the path of one socket, such as unix:///",
+		"unix://run/redis.sock":         "want the path of one socket",
+		"unix:///s?addr=a:1":            "want the path of one socket",
+		"redis://h/-1":                  "database: want 0 or more",
+		"redis://h?dial_timeout=-1s":    "dial_timeout, write_timeout: want 0 or more",
+		"redis://h?write_timeout=-1ns":  "dial_timeout, write_timeout: want 0 or more",
 	} {
 		_, err := ParseAddress(text)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sec") {
