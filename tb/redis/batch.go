@@ -104,7 +104,6 @@ func (l *shared) begin() bool {
 // shares reports whether a batch may have several buckets.
 func (l *shared) shares() bool { return !l.alone && !l.isCluster() }
 
-// flush sends batches as long as calls wait.
 func (l *shared) flush() {
 	b := batchPool.Get().(*batch)
 	// Callers that are about to run may share the batch: with 16 callers on as many keys, there are

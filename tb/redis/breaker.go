@@ -166,7 +166,6 @@ func (b *breaker) setProbe(now int64) {
 	b.probe = now + mean - mean/4 + rand.Int64N(mean/2)
 }
 
-// stats returns the state, and how often the breaker has opened.
 func (b *breaker) stats() (BreakerState, uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

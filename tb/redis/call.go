@@ -20,6 +20,7 @@ type call struct {
 	stage stage  // under the lock of pending
 
 	granted bool  // the first item of each part
+	held    bool  // a bucket, or its limit was changed by a reset
 	lost    error // why a bucket could not be changed
 	err     error
 	decided chan struct{} // receives when the parts and err are valid
@@ -73,7 +74,6 @@ func (c *call) reuse() {
 	callPool.Put(c)
 }
 
-// add adds a part to c.
 func (c *call) add(l *shared, m *layout, key, name string, items ...item) {
 	n := len(c.parts)
 	c.parts = slices.Grow(c.parts, 1)[:n+1]

@@ -205,7 +205,6 @@ func (c *Charge) take(ctx context.Context) (tb.Decision, error) {
 	return r.Decision, err
 }
 
-// keep makes r the result of the last Take.
 func (c *Charge) keep(r *result) {
 	c.last = *r
 	taken := r.Allowed && r.By != ByPolicy

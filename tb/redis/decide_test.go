@@ -107,9 +107,6 @@ func TestErrorNamesNAndD(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
-	if _, err = newLayout(tb.Limit{}, 0); err == nil || !strings.Contains(err.Error(), "Capacity") {
-		t.Errorf("the zero limit: got error %v, want the error of tb", err)
-	}
 }
 
 func TestRepliesOfAnotherFormAreRefused(t *testing.T) {

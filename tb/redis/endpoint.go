@@ -93,7 +93,6 @@ func (e *endpoint) of(cmd rueidis.Completed) rueidis.Client {
 	return e.current()
 }
 
-// Do implements rueidis.Client.
 func (e *endpoint) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
 	result := e.of(cmd).Do(ctx, cmd)
 	err := result.Error()
@@ -103,7 +102,6 @@ func (e *endpoint) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisR
 	return result
 }
 
-// DoMulti implements rueidis.Client.
 func (e *endpoint) DoMulti(
 	ctx context.Context, multi ...rueidis.Completed,
 ) []rueidis.RedisResult {
@@ -113,13 +111,10 @@ func (e *endpoint) DoMulti(
 	return e.of(multi[0]).DoMulti(ctx, multi...)
 }
 
-// B implements rueidis.Client.
 func (e *endpoint) B() rueidis.Builder { return e.current().B() }
 
-// Mode implements rueidis.Client.
 func (e *endpoint) Mode() rueidis.ClientMode { return e.current().Mode() }
 
-// Close implements rueidis.Client.
 func (e *endpoint) Close() {
 	e.Client.Close() // so that a look ends
 	e.mu.Lock()

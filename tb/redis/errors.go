@@ -80,7 +80,6 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// contextError returns the error of a call whose context has ended.
 func contextError(err error) *Error {
 	if errors.Is(err, context.Canceled) {
 		return &Error{CauseCanceled, err}
@@ -91,7 +90,6 @@ func contextError(err error) *Error {
 // scriptLine matches the text that Redis 6.2 puts before the error of a command in a script.
 var scriptLine = regexp.MustCompile(`^Error running script \(.*?\): (@user_script: ?\d+: )+-?`)
 
-// clientError returns the error of a call from the error of the client.
 func clientError(err error) *Error {
 	e, ok := rueidis.IsRedisErr(err)
 	switch {
@@ -107,7 +105,6 @@ func clientError(err error) *Error {
 	return replyError(e.Error(), err)
 }
 
-// replyError returns the error of a call from the text of an error reply.
 func replyError(text string, err error) *Error {
 	text = strings.TrimPrefix(scriptLine.ReplaceAllString(text, ""), "ERR ")
 	code, _, _ := strings.Cut(text, " ")

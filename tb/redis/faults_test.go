@@ -293,6 +293,7 @@ func TestFullServerWithoutEviction(t *testing.T) {
 	l := newLimiter(t, dial(t, s), tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour},
 		WithMaxDenial(0))
 	decide(t, l, "drained", ByServer)
+	decide(t, newLimiter(t, dial(t, s), slow), "of another limit", ByServer)
 	do(t, operator, "CONFIG", "SET", "maxmemory-policy", "noeviction")
 	do(t, operator, "CONFIG", "SET", "maxmemory", "1")
 	for i := range 2 * window {
@@ -301,6 +302,15 @@ func TestFullServerWithoutEviction(t *testing.T) {
 		}
 		if o := decide(t, l, strconv.Itoa(i), ByPolicy); o.Failure.Cause != CauseOutOfMemory {
 			t.Errorf("a new bucket: %+v", o)
+		}
+	}
+	// A refused group may leave a bucket under its old limit, but must write a hold.
+	for hold, cost := range map[time.Duration]float64{0: 1, time.Minute: 2} {
+		first := newCharge(t, l, "drained", 1).(*Charge)
+		first.HoldOnRefusal(hold)
+		_, ok := takeAll(t, first, newCharge(t, l, "of another limit", cost))
+		if failure := first.Failure(); ok || (failure != nil) != (hold > 0) {
+			t.Errorf("a group that holds for %v: %t, %v", hold, ok, failure)
 		}
 	}
 	do(t, operator, "CONFIG", "SET", "maxmemory", "0")

@@ -54,7 +54,6 @@ type item struct {
 // needs returns the units that the bucket must have.
 func (it *item) needs() uint64 { return it.units + it.keep }
 
-// undoOf returns the item that undoes a grant of units.
 func undoOf(before state, units uint64) item {
 	return item{kind: kindUndo, units: units, before: before}
 }

@@ -85,7 +85,6 @@ func (m *layout) unitsOf(cost float64) uint64 {
 	return unit.RoundUp(cost, m.scale)
 }
 
-// tokens returns units in tokens.
 func (m *layout) tokens(units uint64) float64 { return float64(units) / float64(m.scale) }
 
 // appendUint appends the lower bytes of x.

@@ -77,7 +77,6 @@ func (ls *leases) init(l *shared, h time.Duration) {
 	ls.keys = xsync.NewMapOf[string, *lease]()
 }
 
-// latest returns the latest claim on key, or nil.
 func (ls *leases) latest(key string) *claim {
 	if x, ok := ls.keys.Load(key); ok {
 		return x.claim.Load()

@@ -62,7 +62,6 @@ func do(t testing.TB, c rueidis.Client, command ...string) rueidis.RedisMessage 
 	return m
 }
 
-// text is do for a reply that is a text.
 func text(t testing.TB, c rueidis.Client, command ...string) string {
 	t.Helper()
 	m := do(t, c, command...)
@@ -73,7 +72,6 @@ func text(t testing.TB, c rueidis.Client, command ...string) string {
 	return s
 }
 
-// number is do for a reply that is a whole number.
 func number(t testing.TB, c rueidis.Client, command ...string) int {
 	t.Helper()
 	m := do(t, c, command...)
@@ -92,7 +90,6 @@ func wantCause(t testing.TB, err error, want Cause) {
 	}
 }
 
-// wantTake takes tokens of a key, and compares the decision.
 func wantTake(t testing.TB, l *Limiter, key string, cost float64, want tb.Decision) {
 	t.Helper()
 	if d, err := l.AllowN(t.Context(), key, cost); err != nil || d != want {

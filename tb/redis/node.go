@@ -55,7 +55,6 @@ func (k *link) isCalm() bool {
 // become.
 func (l *shared) isCluster() bool { return l.client.Mode() == rueidis.ClientModeCluster }
 
-// node returns the node of a key.
 func (l *shared) node(key string) *node {
 	if !l.isCluster() {
 		return &l.nodes[0]
@@ -63,7 +62,6 @@ func (l *shared) node(key string) *node {
 	return &l.nodes[l.slot(l.name(key))/(slots/ranges)]
 }
 
-// slot returns the slot of a name in a cluster.
 func (l *shared) slot(name string) int {
 	get := l.client.B().Get().Key(name).Build()
 	return int(get.Slot())

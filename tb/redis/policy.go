@@ -37,10 +37,8 @@ func (p Policy) String() string {
 	return [...]string{"refuse", "allow", "fail"}[p]
 }
 
-// isShare reports whether p is a LocalShare.
 func (p Policy) isShare() bool { return p < 0 }
 
-// part returns the limit of a LocalShare.
 func (p Policy) part(limit tb.Limit) (tb.Limit, error) {
 	n := int(-1 - p)
 	share, err := limit.Share(n)

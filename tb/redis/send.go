@@ -139,7 +139,7 @@ func (l *shared) deliver(b *batch, r reply, sent, received int64) (all bool) {
 		e.sight = sight{m.found(found, r.now), m, sent, received, e.sight.resets}
 		for _, c := range e.calls {
 			if e.part == 0 {
-				c.granted, c.lost = true, nil
+				c.granted, c.held, c.lost = true, false, nil
 			}
 			if r.now <= c.late {
 				inTime = true
@@ -174,6 +174,7 @@ func (l *shared) deliver(b *batch, r reply, sent, received int64) (all bool) {
 }
 
 // apply does to the bucket what the script has done for a call, if it has not refused another part.
+// The last part has the error of all writes. If a part was refused, only holds had to be written.
 func (e *entry) apply(c *call) {
 	p, s := &c.parts[e.part], &e.sight.state
 	p.before = *s
@@ -181,7 +182,9 @@ func (e *entry) apply(c *call) {
 		before, it := *s, &p.items[i]
 		o := p.layout.apply(s, it)
 		c.granted = c.granted && (i > 0 || o.Allowed)
-		if e.err != nil && (!e.known || *s != before) {
+		c.held = c.held || s.change != before.change
+		writes := c.held || *s != before && (c.granted || len(c.parts) == 1)
+		if e.err != nil && (!e.known || writes) {
 			c.lost = e.err
 		}
 		if need := it.needs(); it.kind != kindLook && need <= p.layout.capacity {
