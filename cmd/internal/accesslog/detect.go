@@ -27,6 +27,7 @@ type namedParser struct {
 type detector struct {
 	parsers []namedParser
 	json    *jsonParser // one of them, unless there is a LogFormat
+	w3c     *w3cParser  // so, too
 	extra   int         // the number of extra fields
 	tried   string      // what the formats are
 
@@ -42,6 +43,7 @@ type reading struct {
 // newDetector returns a detector of the formats that a log may have.
 func newDetector(s Schema) (detector, error) {
 	d := detector{json: &jsonParser{fields: newFields(s, nil)}, extra: len(s.Extra)}
+	d.w3c = &w3cParser{fields: newFields(s, nil)}
 	if s.LogFormat != "" {
 		p, err := newFormatParser(s.LogFormat, s)
 		if err == nil {
@@ -54,7 +56,7 @@ func newDetector(s Schema) (detector, error) {
 	d.parsers = slices.Concat([]namedParser{
 		{parser: &clfParser{}, format: Common},
 		{parser: d.json, format: JSON},
-		{parser: &w3cParser{fields: newFields(s, nil)}, format: W3C},
+		{parser: d.w3c, format: W3C},
 	}, newPatternParsers(s.Extra), []namedParser{
 		{parser: &logfmtParser{newFields(s, nil)}, format: Logfmt},
 	})

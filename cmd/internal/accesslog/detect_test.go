@@ -107,6 +107,16 @@ func TestFormatsThatLookAlike(t *testing.T) {
 	}
 }
 
+// Lines before the names of their columns are not read by names that come later.
+func TestLinesBeforeTheirFields(t *testing.T) {
+	log := "2015-05-17 10:05:03 192.0.2.1 10.0.0.1 /a\n#Fields: date time s-ip c-ip cs-uri-stem\n" +
+		"2015-05-17 10:05:03 10.0.0.1 192.0.2.1 /a\n"
+	got, bad, _ := read(t, strings.NewReader(log), Schema{})
+	if len(got) != 1 || got[0].ip != "192.0.2.1" || !errors.Is(bad[0], errNoFields) {
+		t.Errorf("%+v, malformed %v", got, bad)
+	}
+}
+
 // Two formats that fit and find the same requests are as good as one. If they find others, only
 // the operator knows which one is right.
 func TestTwoFormatsThatFit(t *testing.T) {

@@ -97,7 +97,6 @@ var strict = map[string]struct {
 // consistsOf reports whether b has no other bytes than these.
 func consistsOf(b []byte, these string) bool { return len(bytes.Trim(b, these)) == 0 }
 
-// newPatternParsers returns the parsers of the patterns.
 func newPatternParsers(extra []string) (all []namedParser) {
 	for _, known := range patterns {
 		p, err := newFormatParser(known.text, Schema{Extra: extra})

@@ -68,6 +68,7 @@ func NewReader(ctx context.Context, name string, r io.Reader, s Schema) (*Reader
 	if errors.Is(err, errTwoFormats) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+	detector.w3c.columns, detector.w3c.date = nil, nil // Next reads the directives again
 	return &Reader{name: name, in: lines, detector: detector}, nil
 }
 

@@ -10,7 +10,6 @@ const digits = "0123456789"
 
 var space = []byte{' '}
 
-// withoutPort returns a host without its port.
 func withoutPort(b []byte) []byte {
 	colon := bytes.LastIndexByte(b, ':')
 	if colon < 0 || !consistsOf(b[colon+1:], digits) {
