@@ -135,7 +135,8 @@ func (f *fields) fillTime(rec *Record) (err error) {
 			text = slices.Concat(day, space, text)
 		}
 		var ok bool
-		if rec.Time, rec.NoZone, ok = f.time.any(text); ok && rec.Time >= f.oldest {
+		rec.Time, rec.NoZone, ok = f.time.any(text)
+		if ok && (rec.Time >= f.oldest || bytes.IndexByte(text, ':') >= 0) { // a number has no colon
 			return nil
 		}
 		if errors.Is(err, errNoTime) {

@@ -171,6 +171,8 @@ func TestFormats(t *testing.T) {
 				request{"2015-05-17T10:05:03.123Z", "", "", "", "/"}},
 			{"quoted quotes", `ts=1431857103 user="a\"b=\"c" path="/\\" time="17/May/2015:12:05:03 +0200"`,
 				request{at, "", `a"b="c`, "", `/\`}},
+			{"before 2000", `time=1970-01-01T00:01:21.223+00:00 path=/`,
+				request{"1970-01-01T00:01:21.223Z", "", "", "", "/"}},
 			{"a list and a request line", `ts=1431857103 ip=1.1.1.1 ip="192.0.2.7, 10.0.0.1"` +
 				` request="GET /a HTTP/2"`, request{at, "192.0.2.7, 10.0.0.1", "", "", "/a"}},
 		},
