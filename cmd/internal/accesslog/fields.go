@@ -87,7 +87,6 @@ func newFields(s Schema, only []string) fields {
 	return f
 }
 
-// set sets the text of some slots.
 func (f *fields) set(slots []int, text []byte) {
 	for _, slot := range slots {
 		f.values[slot] = text
@@ -163,12 +162,14 @@ func isMethod(b []byte) bool {
 	return len(b) > 0 && consistsOf(b, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-")
 }
 
-// texts returns the texts of the candidates for a field.
 func (f *fields) texts(field int) [][]byte { return f.values[f.first[field]:f.first[field+1]] }
 
 // text returns the text of the first candidate for a field that is not missing or empty.
-func (f *fields) text(field int) []byte {
-	for _, text := range f.texts(field) {
+func (f *fields) text(field int) []byte { return First(f.texts(field)...) }
+
+// First returns the first text that is not missing or empty.
+func First(texts ...[]byte) []byte {
+	for _, text := range texts {
 		if text = emptyIfDash(text); len(text) > 0 {
 			return text
 		}
@@ -206,7 +207,7 @@ type Schema struct {
 	// "status" and "agent" to the field that holds it, in the formats that name their fields: JSON,
 	// logfmt, W3C and LogFormat. Without a name, the usual fields hold it. In JSON, a path such as
 	// "request.headers.X-Api-Key" names a nested field. An array stands for its first element, or for
-	// its list of addresses.
+	// its list of addresses. With ".*" behind the path, its texts have newlines between them.
 	Names map[string]string
 	// Extra are the fields for Record.Fields.
 	Extra []string

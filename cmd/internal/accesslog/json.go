@@ -66,7 +66,7 @@ func mend(line []byte) []byte {
 // collect sets the values of the paths that lead into an object. A name may be a path itself: some
 // programs write {"source.ip": …} for {"source": {"ip": …}}. If a name occurs twice, the last
 // member counts. An array stands for its first element, as in the headers of Caddy, or for a list
-// of addresses. A null counts as missing, so that the next candidate counts.
+// of addresses, and with ".*" behind its path for all texts. A null is missing: the next one counts.
 func (p *jsonParser) collect(line []byte, object gjson.Result) {
 	before := len(p.path)
 	object.ForEach(func(name, value gjson.Result) bool {
@@ -81,14 +81,14 @@ func (p *jsonParser) collect(line []byte, object gjson.Result) {
 		case !value.IsArray():
 			p.set(slots, jsonText(line, value))
 		case slots[0] >= p.first[fieldPeer] && slots[0] < p.first[fieldUser]:
-			p.set(slots, joinTexts(value))
+			p.set(slots, joinTexts(value, ','))
 		default:
-			value.ForEach(func(_, first gjson.Result) bool {
-				if first.Type != gjson.JSON {
-					p.set(slots, jsonText(line, first))
-				}
-				return false
-			})
+			if first := value.Get("0"); first.Type != gjson.JSON {
+				p.set(slots, jsonText(line, first))
+			}
+			if all := p.slots[string(append(p.path, ".*"...))]; len(all) > 0 {
+				p.set(all, joinTexts(value, '\n'))
+			}
 		}
 		return true
 	})
@@ -107,14 +107,14 @@ func jsonText(line []byte, value gjson.Result) []byte {
 	return raw[1 : len(raw)-1]
 }
 
-// joinTexts joins the texts of an array with commas, as the lines of a header field are joined.
-func joinTexts(array gjson.Result) []byte {
+// joinTexts joins the texts of an array. With commas, they are the joined lines of a header field.
+func joinTexts(array gjson.Result, separator byte) []byte {
 	var list []byte
 	array.ForEach(func(_, value gjson.Result) bool {
 		if value.Type == gjson.String {
-			list = append(append(list, value.Str...), ',')
+			list = append(append(list, value.Str...), separator)
 		}
 		return true
 	})
-	return bytes.TrimSuffix(list, []byte{','})
+	return bytes.TrimSuffix(list, []byte{separator})
 }

@@ -40,7 +40,6 @@ func ofAll(n, all uint64, thing string) string {
 	return fmt.Sprintf("%s of %s (%s)", grouped(n), counted(all, thing), percent(share(n, all)))
 }
 
-// plural returns the form of a word that goes with a number.
 func plural[N integer](n N, one, many string) string {
 	if n == 1 {
 		return one

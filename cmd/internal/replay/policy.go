@@ -102,7 +102,7 @@ func (p *policyMode) decide(at pending) (granted bool, err error) {
 	}
 	for i, part := range p.parts[headers:] {
 		if v := values[headers+i]; v != "" {
-			r.Header[strings.TrimPrefix(part.name, "header:")] = []string{v}
+			r.Header[strings.TrimPrefix(part.name, "header:")] = strings.Split(v, "\n")
 		}
 	}
 	r.Method, r.Host = cmp.Or(values[theMethod], http.MethodGet), values[theHost]

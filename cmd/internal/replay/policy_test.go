@@ -91,6 +91,11 @@ func TestAPolicyByHand(t *testing.T) {
 			get("1.1.1.1", "x") + get("1.1.1.1", "x") + get("1.1.1.2", "gold") + get("1.1.1.2", "gold"),
 			"3/1 a 3/1",
 		},
+		{ // programs differ in which value they take
+			"repeated field", `{"name": "a", "limit_keys": ["header:x-api-key"], ` + config + `}`,
+			strings.Repeat(strings.Replace(get("", "k1"), `"k1"`, `"k1","k2"`, 1), 3) + get("", "k1"),
+			"1/3 a 1/3",
+		},
 		{
 			"query and match", `{"name": "q", "limit_keys": ["query:q"], "match": {"header:host": "h"}, ` +
 				config + `}`,

@@ -58,13 +58,11 @@ func newParts(p *policy.Policy) (parts []*part, fields []string) {
 		if i < 0 && kind == "header" {
 			at, name := len(fields), strings.TrimPrefix(key, "header:")
 			variable := "http_" + strings.ToLower(strings.ReplaceAll(name, "-", "_"))
-			fields = append(fields, "request.headers."+name, variable)
+			name = "request.headers." + name
+			fields = append(fields, name+".*", name, variable)
 			i, parts = len(parts), append(parts, &part{name: key,
 				value: func(rec *accesslog.Record) []byte {
-					if v := rec.Fields[at]; len(v) > 0 {
-						return v
-					}
-					return rec.Fields[at+1]
+					return accesslog.First(rec.Fields[at : at+3]...)
 				}})
 		}
 		if i >= 0 { // it is not a fixed cost
