@@ -151,7 +151,7 @@ func (e *entry) left(retry int64) (remaining, reset int64) {
 	if retry > 0 {
 		return 0, retry
 	}
-	remaining = int64(e.remaining())
+	remaining = int64(min(e.remaining(), math.MaxUint32))
 	if remaining == 0 && e.refused() { // by a quota of several
 		return 0, e.retry()
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
 )
 
-// parse returns the configuration of a domain d with these descriptors.
 func parse(t testing.TB, descriptors string) *config.Config {
 	t.Helper()
 	c, err := config.Parse([]config.File{{
@@ -51,7 +50,6 @@ func descriptor(text string) *envoy.RateLimitDescriptor {
 	return d
 }
 
-// request returns a request for the domain d.
 func request(hits uint32, descriptors ...string) *ratelimit.RateLimitRequest {
 	r := &ratelimit.RateLimitRequest{Domain: "d", HitsAddend: hits}
 	for _, text := range descriptors {
@@ -91,7 +89,6 @@ func short(r *ratelimit.RateLimitResponse) string {
 	return strings.ReplaceAll(text, "OVER_LIMIT", "OVER")
 }
 
-// expect checks answers in short form.
 func expect(t testing.TB, what string, got []string, want ...string) {
 	t.Helper()
 	if g, w := strings.Join(got, "; "), strings.Join(want, "; "); g != w {
@@ -99,7 +96,6 @@ func expect(t testing.TB, what string, got []string, want ...string) {
 	}
 }
 
-// limit is a descriptor without a value.
 func limit(key, rest string) string {
 	return "- {key: " + key + ", rate_limit: {" + rest + "}}\n"
 }

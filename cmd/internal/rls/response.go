@@ -63,7 +63,7 @@ func (e *entry) setStatus(
 			s.Code = ratelimit.RateLimitResponse_OVER_LIMIT
 		}
 	} else {
-		s.LimitRemaining = e.remaining()
+		s.LimitRemaining = uint32(min(e.remaining(), math.MaxUint32))
 	}
 	until.Seconds = e.resetSeconds()
 	s.DurationUntilReset = until
@@ -71,12 +71,12 @@ func (e *entry) setStatus(
 
 // remaining returns the number of hits for which the bucket has tokens, after the hits that were
 // taken.
-func (e *entry) remaining() uint32 {
+func (e *entry) remaining() float64 {
 	hits := hitsOf(e.decision.Remaining, e.rule.Cost)
 	if !e.taken && e.decision.Allowed { // the decision counts them as taken
 		hits = min(hits+float64(max(e.hits, 1)), hitsOf(e.rule.Limit.Capacity, e.rule.Cost))
 	}
-	return uint32(min(hits, math.MaxUint32))
+	return math.Floor(hits)
 }
 
 // precision is more than the relative error of a product or quotient of a decimal cost.
@@ -105,6 +105,6 @@ func (e *entry) reset() time.Duration {
 		return e.decision.RetryAfter
 	}
 	l := e.rule.Limit
-	missing := float64(l.Capacity) - float64(e.remaining())*e.rule.Cost
+	missing := float64(l.Capacity) - e.remaining()*e.rule.Cost
 	return time.Duration(min(max(missing, 0)*float64(l.Per)/float64(l.Tokens), float64(tb.Never)/2))
 }

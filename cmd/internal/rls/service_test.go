@@ -147,20 +147,24 @@ func TestOneBucketTwice(t *testing.T) {
 // 0 hits of a request are 1. 0 hits of a descriptor, and negative ones, take nothing, and are
 // refused if a hit would be.
 func TestHits(t *testing.T) {
-	s, _ := newService(t, limit("a", perMinute+"5")+limit("b", perMinute+"5"))
-	own := func(hits uint64, negative bool) string {
-		r := request(3, "a=")
+	s, _ := newService(t, limit("a", perMinute+"5")+limit("b", perMinute+"5")+
+		limit("c", "unit: year, requests_per_unit: 1, burst: 1073741824, cost: 1e-20"))
+	own := func(key string, hits uint64, negative bool) *ratelimit.RateLimitResponse {
+		r := request(3, key)
 		r.Descriptors[0].HitsAddend = wrapperspb.UInt64(hits)
 		r.Descriptors[0].IsNegativeHits = negative
-		return short(send(t, s, r))
+		return send(t, s, r)
 	}
 	expect(t, "hits", []string{
-		own(0, false), own(2, false), own(1, true), short(send(t, s, request(3, "a="))),
-		own(0, false), own(math.MaxUint64, false), short(send(t, s, request(math.MaxUint32, "a="))),
+		short(own("a=", 0, false)), short(own("a=", 2, false)), short(own("a=", 1, true)),
+		short(send(t, s, request(3, "a="))), short(own("a=", 0, false)),
+		short(own("a=", math.MaxUint64, false)), short(send(t, s, request(math.MaxUint32, "a="))),
 	}, "OK OK:5", "OK OK:3", "OK OK:3", "OK OK:0", "OVER OVER:0", "OVER OVER:0", "OVER OVER:0")
-	r := request(6, "b=")
-	if d := send(t, s, r).Statuses[0].DurationUntilReset; d.AsDuration() != 24*time.Hour {
+	if d := own("b=", 6, false).Statuses[0].DurationUntilReset; d.AsDuration() != 24*time.Hour {
 		t.Errorf("hits above the burst have a wait of %v", d.AsDuration())
+	}
+	if d := own("c=", 0, false).Statuses[0].DurationUntilReset; d.AsDuration() > 365*24*time.Hour {
+		t.Errorf("a bucket that has 2³⁰ tokens for 10²⁰ hits each is full after %v", d.AsDuration())
 	}
 }
 
