@@ -20,7 +20,7 @@ type call struct {
 	stage stage  // under the lock of pending
 
 	granted bool  // the first item of each part
-	held    bool  // a bucket, or its limit was changed by a reset
+	held    bool  // a bucket was held, or reset
 	lost    error // why a bucket could not be changed
 	err     error
 	decided chan struct{} // receives when the parts and err are valid
