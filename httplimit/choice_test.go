@@ -22,7 +22,7 @@ func TestSpellingsOfTiers(t *testing.T) {
 	s := newSite(t, oneRule("[]", `"rps": 1, "burst": 10, "tiers": {"by": "header:content-type",
 		"limits": {"Text/HTML;q=1": {"rps": 1, "burst": 20}, ";": {"rps": 1, "burst": 30}}}`))
 	for value, want := range map[string]int{
-		"text/html": 20, "TEXT/html; x=2": 20, "Text/HTML;q=1": 20, ";": 30, "; ": 10, "text/plain": 10,
+		"text/html": 20, "TEXT/html; x=2": 20, "Text/HTML;q=1": 20, ";": 30, ";;": 10, "text/plain": 10,
 	} {
 		if got := s.Explain(request("Content-Type: " + value))[0].Limit.Capacity; got != want {
 			t.Errorf("%q: the burst is %d, want %d", value, got, want)

@@ -109,10 +109,10 @@ func parseDecimal(s string) (number float64, ok bool) {
 	return min(number, math.MaxFloat64), true
 }
 
-// listed returns the values of a field that programs may have joined with commas.
+// listed returns the values of a field that programs may have joined with commas, without blanks.
 func listed(values []string) []string {
 	text := strings.Join(values, ",")
-	if !strings.Contains(text, ",") {
+	if !strings.ContainsAny(text, ", \t") {
 		return values
 	}
 	all := strings.Split(text, ",")

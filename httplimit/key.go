@@ -107,7 +107,7 @@ func headerValue(name string) func(*call) (string, bool) {
 		case isList:
 			return strings.Join(values, ","), false
 		}
-		return values[0], len(values) > 1
+		return strings.TrimFunc(values[0], isBlank), len(values) > 1 // HTTP/2 has blanks, too
 	}
 }
 

@@ -160,10 +160,10 @@ func TestKeysInAStoreAreText(t *testing.T) {
 }
 
 // WithHeader is asked for the fields of keys, matches, tiers, costs, claims and trusted proxies, by
-// their canonical names. Request.Header is not.
+// their canonical names. Request.Header is not. Blanks that HTTP/2 leaves at the ends are dropped.
 func TestHeaderComesFromWithHeader(t *testing.T) {
 	fields := http.Header{
-		"X-Key": {"k"}, "X-Plan": {"gold"}, "X-Tier": {"big"}, "X-Cost": {"3"},
+		"X-Key": {" k\t"}, "X-Plan": {"gold "}, "X-Tier": {" big"}, "X-Cost": {"\t3 "},
 		"X-Forwarded-For": {"198.51.100.7"}, "Authorization": {token(`{"sub": "s"}`)},
 	}
 	var events []Event
