@@ -101,10 +101,7 @@ func headerValue(name string) func(*call) (string, bool) {
 	isList := name == "Accept" // which all programs read as one list, so nothing is ambiguous
 	return func(c *call) (string, bool) {
 		values := c.l.header(c.r, name)
-		switch {
-		case len(values) == 0:
-			return "", false
-		case isList:
+		if isList || len(values) == 0 {
 			return strings.Join(values, ","), false
 		}
 		return strings.TrimFunc(values[0], isBlank), len(values) > 1 // HTTP/2 has blanks, too

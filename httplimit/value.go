@@ -15,9 +15,11 @@ import (
 	"net/netip"
 	"net/url"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 	"github.com/seed-181794aa/ratelimit/internal/clientaddr"
@@ -85,10 +87,6 @@ func isBlank(r rune) bool { return r == ' ' || r == '\t' }
 // mediaTypes returns the media types of a list in lower case and without parameters, with a comma
 // between them.
 func mediaTypes(list string) string {
-	varies := func(r rune) bool { return r == ';' || isBlank(r) || 'A' <= r && r <= 'Z' }
-	if !strings.ContainsFunc(list, varies) {
-		return list
-	}
 	var types []string
 	for _, element := range splitList(list) {
 		if t := mediaType(element, false); t != "" {
@@ -135,30 +133,38 @@ func queryValue(query, name string) (value string, repeated bool) {
 		}
 		value = v
 	}
-	return value, false
+	return value, value != "" && strings.Contains(query, "#") // where some servers end it
 }
 
 // cookieValue returns the first value of a cookie in the lines of Cookie, and whether it has more.
-// Blanks around a name, quotes around a value and escaped bytes of a value make no difference,
-// because some servers read through them.
+// Blanks around a name or a value, quotes around a value and escaped bytes of a value make no
+// difference, because some servers read through them.
 func cookieValue(lines []string, name string) (value string, repeated bool) {
+	isBlank := func(r rune) bool { return unicode.IsSpace(r) || r == unicode.ReplacementChar } // \xa0
 	found := false
-	for _, line := range lines {
-		for pair := range strings.SplitSeq(line, ";") {
-			n, v, _ := strings.Cut(pair, "=")
-			if strings.TrimFunc(n, isBlank) != name {
-				continue
-			}
-			if found {
-				return value, true
-			}
-			value, found = strings.Trim(strings.TrimFunc(v, isBlank), `"`), true
-			if plain, err := url.PathUnescape(value); err == nil {
-				value = plain
-			}
+	for pair := range strings.SplitSeq(strings.Join(lines, ";"), ";") {
+		n, v, _ := strings.Cut(pair, "=")
+		if strings.TrimFunc(n, isBlank) != name {
+			continue
 		}
+		if found {
+			return value, true
+		}
+		value, found = strings.Trim(strings.TrimFunc(v, isBlank), `"`), true
+		value = escapedByte.ReplaceAllStringFunc(value, unescapeByte)
 	}
 	return value, false
+}
+
+// escapedByte matches an escaped byte of a cookie: %3A or, as Python reads it, \072 or \:.
+var escapedByte = regexp.MustCompile(`%[[:xdigit:]]{2}|\\[0-3][0-7]{2}|\\.`)
+
+func unescapeByte(escaped string) string {
+	base := map[byte]int{'%': 16, '\\': 8}[escaped[0]]
+	if b, err := strconv.ParseUint(escaped[1:], base, 8); err == nil && len(escaped) > 2 {
+		return string([]byte{byte(b)})
+	}
+	return escaped[1:]
 }
 
 // inQuery yields the values of name in a query string. It reads as url.ParseQuery does, but makes
@@ -182,9 +188,6 @@ func inQuery(query, name string) iter.Seq[string] {
 
 // unescape replaces s by its meaning in a query, and reports whether it is well-formed.
 func unescape(s *string) bool {
-	if !strings.ContainsAny(*s, "%+") {
-		return true
-	}
 	u, err := url.QueryUnescape(*s)
 	*s = u
 	return err == nil
