@@ -107,7 +107,6 @@ func TestNoRequestIsAFailureOfTheUpstream(t *testing.T) {
 	for _, c := range []struct{ request, want string }{
 		{over2("GET /x", "h.test", "/"), "400"},
 		{over2("G\u00c9T", "h.test", "/"), "400"},
-		{over2("G:T", "h.test", "/"), "400"},
 		{over2("", "h.test", "/"), "reset"},
 		{over2("GET", "h.test/v1", "/"), "400"},
 		{over2("GET", "xn--\u00fc.test", "/"), "400"},
@@ -122,7 +121,8 @@ func TestNoRequestIsAFailureOfTheUpstream(t *testing.T) {
 		{over2("GET", "h.test", "/", "x y", "a"), "reset"},
 		{over2("GET", "h.test", "/", "upgrade", "websocket"), "400"},
 		{over2("CONNECT", "h.test", "/", ":protocol", "websocket"), "reset"},
-		{"GET http://h\"x/ HTTP/1.1\nHost: h\n\n", "400"},
+		{"GET /?a#b HTTP/1.1\nHost: h\n\n", "400"},
+		{"GET /?a" + strings.Repeat("&", 10_000) + " HTTP/1.1\nHost: h\n\n", "400"},
 		{"GET http://xn--\u00fc/ HTTP/1.1\nHost: h\n\n", "400"},
 		{"GET / HTTP/1.1\nHost: h\nConnection: Upgrade\nUpgrade: \u00fc\n\n", "404"},
 		{"POST / HTTP/1.1\nHost: h\nTransfer-Encoding: chunked\nTrailer: X Y\n\n0\nX: a\n\n", "404"},

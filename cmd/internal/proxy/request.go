@@ -16,10 +16,16 @@ func (p *Proxy) check(r *http.Request) int {
 	case p.via.sent(r.Header):
 		p.errors.Error("loop: the upstream sends requests back to the proxy", "path", r.URL.Path)
 		return http.StatusLoopDetected
-	case !httplimit.CanForward(r), !resolvePath(r):
+	case !httplimit.CanForward(r), hasTwoMeanings(r.URL.RawQuery), !resolvePath(r):
 		return http.StatusBadRequest
 	}
 	return 0
+}
+
+// hasTwoMeanings reports whether the upstream may read another query than the rules. Some servers
+// end a query at a #, and httputil.ReverseProxy drops one with more than 10,000 parameters.
+func hasTwoMeanings(query string) bool {
+	return strings.Contains(query, "#") || strings.Count(query, "&") >= 10_000
 }
 
 // resolvePath replaces the path of a request by the path that the selectors of the policy compare,
@@ -56,8 +62,9 @@ func (p *Proxy) dropMisreadable(h http.Header) {
 
 // dropListed drops the fields that the client lists in Connection. They are not passed on,
 // so the limiter must not see them: a client could show it another API key each time, and
-// none to the upstream.
+// none to the upstream. Proxy-Authorization is never passed on.
 func (p *Proxy) dropListed(h http.Header) {
+	delete(h, "Proxy-Authorization")
 	for _, line := range h["Connection"] {
 		for option := range strings.SplitSeq(line, ",") {
 			name := http.CanonicalHeaderKey(textproto.TrimString(option))
