@@ -48,12 +48,14 @@ func placeholders(key string) (func(*http.Request) string, error) {
 
 var errMissing = errors.New("missing")
 
-// present is a caddy.ReplacementFunc that demands a value.
+// present is a caddy.ReplacementFunc that demands a value. It cuts the blanks off that HTTP/2 has
+// around fields, and that an upstream does not see.
 func present(_ string, value any) (any, error) {
-	if caddy.ToString(value) == "" {
+	text := strings.TrimSpace(caddy.ToString(value))
+	if text == "" {
 		return nil, errMissing
 	}
-	return value, nil
+	return text, nil
 }
 
 var (

@@ -31,13 +31,13 @@ func TestTheAddressIsTheOneThatCaddyHasFound(t *testing.T) {
 }
 
 // A client whose address Caddy does not know, such as a peer on a Unix socket, has a bucket with
-// all others of its kind.
+// all others of its kind. Blanks around a field, as HTTP/2 has them, make no other key.
 func TestAPeerWithoutAnAddress(t *testing.T) {
-	h := newHandler(t, `{"name": "r", "limit_keys": ["ip:address"],
+	h := newHandler(t, `{"name": "r", "limit_keys": ["ip:address", "{http.request.header.X}"],
 		"algorithm_config": {"tokens_per_second": 0.001, "burst": 1}}`)
-	for _, status := range []int{200, 429} {
+	for i, status := range []int{200, 429} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
-		r.RemoteAddr = "@"
+		r.RemoteAddr, r.Header = "@", http.Header{"X": {"t" + strings.Repeat(" ", i)}}
 		if w, err := serve(h, r, caddyhttp.HandlerFunc(nothing)); err != nil || w.Code != status {
 			t.Errorf("status %d, want %d (%v)", w.Code, status, err)
 		}
