@@ -98,10 +98,9 @@ func headerValue(name string) func(*call) (string, bool) {
 	if name == "Host" { // net/http moves Host from the header to Request.Host
 		return once(func(c *call) string { return c.r.Host })
 	}
-	isList := name == "Accept" // which all programs read as one list, so nothing is ambiguous
 	return func(c *call) (string, bool) {
 		values := c.l.header(c.r, name)
-		if isList || len(values) == 0 {
+		if name == "Accept" || len(values) == 0 { // all programs read Accept as one list
 			return strings.Join(values, ","), false
 		}
 		return strings.TrimFunc(values[0], isBlank), len(values) > 1 // HTTP/2 has blanks, too

@@ -72,11 +72,10 @@ func normalizeCredentials(v string) string {
 	if len(words) == 0 {
 		return ""
 	}
-	words[0] = strings.ToLower(words[0])
-	if len(words) == 2 && words[0] == "basic" {
-		plain, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(words[1], "="))
-		if err == nil {
-			words[1] = base64.StdEncoding.EncodeToString(plain)
+	if words[0] = strings.ToLower(words[0]); words[0] == "basic" { // servers skip what is not base64
+		text := notBase64.ReplaceAllString(strings.Join(words[1:], ""), "")
+		if plain, err := base64.RawStdEncoding.DecodeString(text); err == nil {
+			words = []string{"basic", base64.StdEncoding.EncodeToString(plain)}
 		}
 	}
 	return strings.Join(words, " ")
@@ -158,6 +157,7 @@ func cookieValue(lines []string, name string) (value string, repeated bool) {
 
 // escapedByte matches an escaped byte of a cookie: %3A or, as Python reads it, \072 or \:.
 var escapedByte = regexp.MustCompile(`%[[:xdigit:]]{2}|\\[0-3][0-7]{2}|\\.`)
+var notBase64 = regexp.MustCompile(`[^A-Za-z0-9+/]`)
 
 func unescapeByte(escaped string) string {
 	base := map[byte]int{'%': 16, '\\': 8}[escaped[0]]

@@ -36,7 +36,7 @@ func TestSpellingsOfFieldValues(t *testing.T) {
 		{
 			"header:authorization", "Basic dTpw",
 			[]func(*http.Request){field("Authorization", "basic dTpw"),
-				field("Authorization", "BASIC  dTpw==")},
+				field("Authorization", "BASIC  dT.p w==")},
 			[]func(*http.Request){field("Authorization", "basic dTpx"), field("Authorization", "Basic"),
 				field("Authorization", "Basic dTpw x")},
 		},
