@@ -28,7 +28,7 @@ type pricing struct {
 func newPricing(c policy.Cost) pricing {
 	p := pricing{
 		fallback: c.Fallback(), smallest: c.Min, largest: cmp.Or(c.Max, math.MaxFloat64), max: c.Max,
-		inResponse: c.InResponse(),
+		inResponse: c.InResponse(), texts: func(*call) []string { return nil },
 	}
 	var name string
 	switch p.kind, name = c.Kind(); p.kind {
@@ -37,8 +37,10 @@ func newPricing(c policy.Cost) pricing {
 	case "header":
 		name = http.CanonicalHeaderKey(name)
 		p.texts = func(c *call) []string { return listed(c.l.header(c.r, name)) }
-	case "query":
-		p.texts = func(c *call) []string { return slices.Collect(inQuery(c.r.URL.RawQuery, name)) }
+	case "query": // some servers end it at a #
+		p.texts = func(c *call) []string {
+			return slices.Collect(inQuery(strings.ReplaceAll(c.r.URL.RawQuery, "#", "&"), name))
+		}
 	}
 	return p
 }
@@ -62,9 +64,6 @@ func (p *pricing) cost(c *call) float64 {
 		if tokens := c.l.usage.Estimate(c.r); tokens > 0 { // not if it is NaN
 			return p.bound(tokens)
 		}
-	}
-	if p.texts == nil {
-		return p.fallback
 	}
 	texts := p.texts(c)
 	if len(texts) == 0 {

@@ -95,7 +95,7 @@ func TestCostFromQuery(t *testing.T) {
 	s := newSite(t, oneRule("[]",
 		`"rps": 1, "burst": 9, "cost_source": "query:w", "default_cost": 0.25, "max_cost": 8`))
 	for query, want := range map[string]float64{
-		"w=5": 5, "x=1&%77=2.5&y": 2.5, "w=99": 8, "w=": 0.25, "W=5": 0.25, "w=5&w=3": 8, "": 0.25,
+		"w=5": 5, "x=1&%77=2.5&y": 2.5, "w=99#x": 8, "w=": 0.25, "W=5": 0.25, "w=5&w=3": 8, "": 0.25,
 	} {
 		r := request()
 		r.URL.RawQuery = query

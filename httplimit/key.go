@@ -110,10 +110,10 @@ func headerValue(name string) func(*call) (string, bool) {
 // keyValue is value with one spelling for all spellings of a header field's value.
 func (s *source) keyValue(c *call) (string, bool) {
 	v, repeated := s.value(c)
-	if s.normalize == nil {
-		return v, repeated
+	if s.normalize != nil {
+		v = cmp.Or(s.normalize(v), v)
 	}
-	return cmp.Or(s.normalize(v), v), repeated
+	return v, repeated
 }
 
 // maxPart is the length of the longest value that is part of a key as it is. A longer value is

@@ -139,18 +139,20 @@ func queryValue(query, name string) (value string, repeated bool) {
 // Blanks around a name or a value, quotes around a value and escaped bytes of a value make no
 // difference, because some servers read through them.
 func cookieValue(lines []string, name string) (value string, repeated bool) {
-	isBlank := func(r rune) bool { return unicode.IsSpace(r) || r == unicode.ReplacementChar } // \xa0
+	isSpace := func(r rune) bool { return unicode.IsSpace(r) || r == unicode.ReplacementChar } // \xa0
 	found := false
 	for pair := range strings.SplitSeq(strings.Join(lines, ";"), ";") {
 		n, v, _ := strings.Cut(pair, "=")
-		if strings.TrimFunc(n, isBlank) != name {
+		if strings.TrimFunc(n, isSpace) != name {
 			continue
 		}
 		if found {
 			return value, true
 		}
-		value, found = strings.Trim(strings.TrimFunc(v, isBlank), `"`), true
-		value = escapedByte.ReplaceAllStringFunc(value, unescapeByte)
+		value, found = strings.Trim(strings.TrimFunc(v, isSpace), `"`), true
+		if strings.ContainsAny(value, `%\`) {
+			value = escapedByte.ReplaceAllStringFunc(value, unescapeByte)
+		}
 	}
 	return value, false
 }
