@@ -14,7 +14,7 @@ import (
 // the client must not count as an error of the upstream.
 type requestBody struct {
 	io.ReadCloser
-	ended, failed, tooLate atomic.Bool
+	ended, failed, tooLate, closed atomic.Bool
 
 	timeout time.Duration // for each piece; 0 for no limit
 	mu      sync.Mutex
@@ -31,8 +31,11 @@ func (p *Proxy) newRequestBody(w http.ResponseWriter, body io.ReadCloser) *reque
 // may have closed the body by then, because the upstream has answered. The transport would take
 // the error for a failed request, and cut off the answer.
 func (b *requestBody) Read(p []byte) (int, error) {
-	if b.ended.Load() {
+	switch {
+	case b.ended.Load():
 		return 0, io.EOF
+	case b.closed.Load():
+		return 0, http.ErrBodyReadAfterClose
 	}
 	if b.timeout > 0 {
 		b.setDeadline(time.Now().Add(b.timeout))
@@ -49,6 +52,13 @@ func (b *requestBody) Read(p []byte) (int, error) {
 		b.failed.Store(true)
 	}
 	return n, err
+}
+
+// Close leaves the body to net/http. Its Close waits for a Read under way, and reads the rest, which
+// may never come. From Go 1.27 on, httputil.ReverseProxy calls it before it has sent the answer.
+func (b *requestBody) Close() error {
+	b.closed.Store(true)
+	return nil
 }
 
 // setDeadline sets the deadline of the connection until release is called. The transport may
