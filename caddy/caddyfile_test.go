@@ -169,7 +169,7 @@ func TestErrorsOfTheDirectiveHaveTheirPlace(t *testing.T) {
 			"reason_field want A-Z a-z 0-9 _ - or nothing, at Caddyfile:3"},
 		{"token_bucket {\nredis a:1 {\ntimeout soon\n}\n}", `"soon", want a time such as 20ms, at`},
 		{"token_bucket {\nredis a:1 {\nretries 1\n}\n}", `"retries" of redis, at Caddyfile:4`},
-		{"token_bucket {\nredis localhost\n}", "rediss://user@host:6380, at Caddyfile:3"},
+		{"token_bucket {\nredis localhost\n}", "ports are 1 to 65535, at Caddyfile:3"},
 		{"token_bucket {\n" + perHour("r", "1", key) + perHour("r", "1", key) + "}",
 			`rule "r": rule must be unique (got "r" again), at Caddyfile:9`},
 		{"token_bucket {\n" + perHour("/d", "1", key) + "}", "as in match /api/*, at Caddyfile:3"},
