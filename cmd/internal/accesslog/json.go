@@ -66,7 +66,7 @@ func mend(line []byte) []byte {
 // collect sets the values of the paths that lead into an object. A name may be a path itself: some
 // programs write {"source.ip": …} for {"source": {"ip": …}}. If a name occurs twice, the last
 // member counts. An array stands for its first element, as in the headers of Caddy, or for a list
-// of addresses, and with ".*" behind its path for all texts. A null is missing: the next one counts.
+// of addresses, and with ".*" behind its path for all texts. Of a null, the next candidate counts.
 func (p *jsonParser) collect(line []byte, object gjson.Result) {
 	before := len(p.path)
 	object.ForEach(func(name, value gjson.Result) bool {

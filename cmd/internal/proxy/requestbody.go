@@ -54,8 +54,8 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close leaves the body to net/http. Its Close waits for a Read under way, and reads the rest, which
-// may never come. From Go 1.27 on, httputil.ReverseProxy calls it before it has sent the answer.
+// Close leaves the body to net/http. Its Close waits for a Read under way, and reads the rest,
+// which may never come. From Go 1.27 on, httputil.ReverseProxy calls it before the answer is sent.
 func (b *requestBody) Close() error {
 	b.closed.Store(true)
 	return nil
