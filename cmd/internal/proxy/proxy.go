@@ -106,8 +106,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(rec, http.StatusText(status), status)
 		return
 	}
-	p.dropListed(r.Header)
-	dropOtherUpgrades(r.Header)
+	p.dropConnectionFields(r.Header)
 	p.dropMisreadable(r.Header)
 	p.dropForged(r)
 	if p.decide(rec, r) {

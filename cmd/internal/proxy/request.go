@@ -60,20 +60,30 @@ func (p *Proxy) dropMisreadable(h http.Header) {
 	}
 }
 
-// dropListed drops the fields that the client lists in Connection. They are not passed on,
-// so the limiter must not see them: a client could show it another API key each time, and
-// none to the upstream. Proxy-Authorization is never passed on.
-func (p *Proxy) dropListed(h http.Header) {
-	delete(h, "Proxy-Authorization")
+// dropConnectionFields drops the fields that are about the connection of the client, and those that
+// it lists in Connection. They are not passed on, so the limiter must not see them: a client could
+// show it another API key each time, and none to the upstream. Of upgrades only WebSocket stays:
+// requests behind another one are not counted, and HTTP/2 allows any number of them.
+func (p *Proxy) dropConnectionFields(h http.Header) {
+	upgrades := false
 	for _, line := range h["Connection"] {
 		for option := range strings.SplitSeq(line, ",") {
 			name := http.CanonicalHeaderKey(textproto.TrimString(option))
+			upgrades = upgrades || name == "Upgrade"
 			// Upgrade, Te and Content-Length are passed on in a way of their own. A client must not
 			// hide its address by listing the field that carries it.
 			if name != "Upgrade" && name != "Te" && name != "Content-Length" && !p.namesClient(name) {
 				delete(h, name)
 			}
 		}
+	}
+	protocol := h.Get("Upgrade")
+	for _, name := range []string{"Connection", "Keep-Alive", "Proxy-Authenticate",
+		"Proxy-Authorization", "Proxy-Connection", "Trailer", "Upgrade"} {
+		delete(h, name)
+	}
+	if upgrades && strings.EqualFold(protocol, "websocket") {
+		h["Connection"], h["Upgrade"] = []string{"Upgrade"}, []string{protocol}
 	}
 }
 

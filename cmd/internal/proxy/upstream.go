@@ -77,15 +77,6 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	}
 }
 
-// dropOtherUpgrades drops the fields that ask for a protocol other than WebSocket. Requests
-// behind an upgrade are not counted, and HTTP/2 allows any number of them.
-func dropOtherUpgrades(h http.Header) {
-	if protocol := h.Get("Upgrade"); protocol != "" && !strings.EqualFold(protocol, "websocket") {
-		delete(h, "Upgrade")
-		delete(h, "Connection")
-	}
-}
-
 // upstreamFailed answers a request that the upstream did not answer. Only what no client can cause
 // counts as a failure of the upstream, for the metrics and for adaptive rules.
 func (p *Proxy) upstreamFailed(w http.ResponseWriter, r *http.Request, err error) {
