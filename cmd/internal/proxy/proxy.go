@@ -91,7 +91,9 @@ func New(c Config) (*Proxy, error) {
 // the request. For the same reason ServeHTTP calls Admit and not Middleware. A request with a
 // body is copied, so that its Body can be replaced.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	rec := &responseRecorder{ResponseWriter: w, proxy: p, http1: r.ProtoMajor == 1, start: time.Now()}
+	rec := &responseRecorder{
+		ResponseWriter: w, proxy: p, version: 10*r.ProtoMajor + r.ProtoMinor, start: time.Now(),
+	}
 	if r.ContentLength != 0 {
 		rec.request = p.newRequestBody(w, r.Body)
 		r = r.WithContext(r.Context()) // a copy, because net/http inspects its own request's Body

@@ -21,11 +21,11 @@ type responseRecorder struct {
 	proxy   *Proxy
 	request *requestBody // nil if the request has no body
 
-	http1  bool // and not HTTP/2
-	start  time.Time
-	sent   time.Time // to the upstream
-	status int
-	bytes  int64
+	version int // of HTTP: 10, 11 or 20
+	start   time.Time
+	sent    time.Time // to the upstream
+	status  int
+	bytes   int64
 
 	granted  bool
 	decision httplimit.Decision // has no Rule if no rule applied
@@ -84,6 +84,9 @@ func (rec *responseRecorder) WriteHeader(status int) {
 	case status < http.StatusOK:
 		rec.hold()
 	case rec.status == 0:
+		if rec.version == 10 { // the client would take it for the answer (RFC 9110, section 15.2)
+			return
+		}
 		rec.status = status
 		for name, values := range rec.held {
 			rec.Header()[name] = append(values, rec.Header()[name]...)
@@ -91,7 +94,7 @@ func (rec *responseRecorder) WriteHeader(status int) {
 		switch {
 		case !rec.granted:
 			rec.boundBodyDrain()
-		case rec.http1 && rec.request.unread():
+		case rec.version < 20 && rec.request.unread():
 			rec.Header().Set("Connection", "close")
 		}
 		if rec.proxy.closing.Load() {

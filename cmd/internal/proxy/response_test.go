@@ -159,8 +159,10 @@ func TestRefusedRequestsWithBodies(t *testing.T) {
 	}
 }
 
+// A client of HTTP/1.0 gets no informational response.
 func TestHTTP10(t *testing.T) {
 	_, url, _ := start(t, two, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusEarlyHints)
 		_ = http.NewResponseController(w).Flush() // so that the length is not known
 		fmt.Fprint(w, "hello")
 	})
