@@ -89,6 +89,9 @@ func (rec *responseRecorder) WriteHeader(status int) {
 		}
 		rec.status = status
 		for name, values := range rec.held {
+		if h := rec.Header(); h["Content-Type"] == nil {
+			h["Content-Type"] = nil // or net/http would guess it from the body
+		}
 			rec.Header()[name] = append(values, rec.Header()[name]...)
 		}
 		switch {
