@@ -87,12 +87,14 @@ func (p *Proxy) dropConnectionFields(h http.Header) {
 	}
 }
 
-// dropForged drops the forwarding fields that no trusted proxy sent, so that no rule sees them.
+// dropForged drops the forwarding fields that no trusted proxy sent, so that no rule sees them, and
+// Forwarded, which is passed on only if it has the address.
 func (p *Proxy) dropForged(r *http.Request) {
 	trusted := p.Limiter.TrustsPeer(r)
 	for name := range r.Header {
 		// Many upstreams read _ as -. Proxies do not write it, so the client did.
-		if p.namesClient(name) && (!trusted || strings.Contains(name, "_")) {
+		if p.namesClient(name) && (!trusted || strings.Contains(name, "_")) ||
+			name == "Forwarded" && p.addressHeader != name {
 			delete(r.Header, name)
 		}
 	}
