@@ -182,7 +182,6 @@ func serveText(mediaType, text string) http.HandlerFunc {
 	}
 }
 
-// writeJSON answers with v as JSON.
 func writeJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(printable.NewWriter(w)).Encode(v) // this fails only if the client is gone

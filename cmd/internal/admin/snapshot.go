@@ -49,7 +49,6 @@ type bucketView struct {
 	Held     float64 `json:"held"` // seconds in which a refusal of a rule with block grants nothing
 }
 
-// serveSnapshot answers with a snapshot.
 func (s *Server) serveSnapshot(w http.ResponseWriter, _ *http.Request) {
 	v := snapshot{
 		Title: s.Title, Where: s.Where, Warnings: []string{}, Rules: []ruleView{},

@@ -49,7 +49,6 @@ type throttledHandler struct {
 	throttle *Throttle
 }
 
-// Handle implements slog.Handler.
 func (t throttledHandler) Handle(ctx context.Context, r slog.Record) error {
 	n, ok := t.throttle.Admit()
 	if !ok {
@@ -61,13 +60,11 @@ func (t throttledHandler) Handle(ctx context.Context, r slog.Record) error {
 	return t.Handler.Handle(ctx, r)
 }
 
-// WithAttrs implements slog.Handler.
 func (t throttledHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	t.Handler = t.Handler.WithAttrs(attrs)
 	return t
 }
 
-// WithGroup implements slog.Handler.
 func (t throttledHandler) WithGroup(name string) slog.Handler {
 	t.Handler = t.Handler.WithGroup(name)
 	return t

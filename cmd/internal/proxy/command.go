@@ -79,7 +79,6 @@ type processFlags struct {
 // upstream is the URL of a server.
 type upstream struct{ url.URL }
 
-// UnmarshalText parses a URL.
 func (u *upstream) UnmarshalText(text []byte) error {
 	parsed, err := url.Parse(string(text))
 	if err != nil {
@@ -94,13 +93,10 @@ func (u *upstream) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// usesDemo reports whether the upstream is the built-in demo.
 func (c *Command) usesDemo() bool { return c.Upstream.Host == "" }
 
-// fromFile reports whether the policy comes from a file.
 func (c *Command) fromFile() bool { return c.Policy != "" && c.Policy != off }
 
-// usesTLS reports whether clients use TLS.
 func (c *Command) usesTLS() bool { return c.TLSCert != "" }
 
 // Run serves until ctx is done. Then it waits for the requests under way and returns nil.

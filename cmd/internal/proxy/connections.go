@@ -24,7 +24,6 @@ type connection struct {
 	since    atomic.Int64 // when it was accepted or became idle, in nanoseconds since 1970
 }
 
-// Accept implements net.Listener.
 func (l *connections) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
@@ -36,7 +35,6 @@ func (l *connections) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// has reports whether a connection has a property.
 func (l *connections) has(property func(*connection) bool) (found bool) {
 	l.open.Range(func(c, _ any) bool {
 		found = property(c.(*connection))
@@ -45,7 +43,6 @@ func (l *connections) has(property func(*connection) bool) (found bool) {
 	return found
 }
 
-// Close implements net.Conn.
 func (c *connection) Close() error {
 	c.listener.open.Delete(c)
 	return c.TCPConn.Close()

@@ -13,7 +13,6 @@ const demoPolicy = `{
 }
 `
 
-// demoUpstream answers each request with one line.
 func demoUpstream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	fmt.Fprintf(w, "The demo upstream got %s %q.\n", r.Method, r.URL.Path)

@@ -54,7 +54,6 @@ func (c *Command) Validate() error {
 	return nil
 }
 
-// limiterOptions returns the options of the rules' limiters.
 func (c *Command) limiterOptions() []tb.Option {
 	return []tb.Option{tb.WithMaxKeys(c.MaxKeys), tb.WithOverflow(cli.Overflow(c.Overflow))}
 }

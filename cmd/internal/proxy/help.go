@@ -7,8 +7,8 @@ var Vars = kong.Vars{
 	"proxy_upstream": "The server to pass requests on to, such as http://localhost:3000. The default" +
 		" is a built-in demo.",
 	"proxy_host": "Send the request's own Host to the upstream instead of the upstream's.",
-	"proxy_timeout": "How long the upstream may take to begin its answer; 0s for no limit. Bodies" +
-		" may take any time.",
+	"proxy_timeout": "How long the upstream may take to begin its answer, and before it to take the" +
+		" next piece of a body; 0s for no limit. Bodies may take any time.",
 
 	"proxy_policy": "The file with the limits; docs/policy.md has its format. The proxy reads it" +
 		" again when it changes and on SIGHUP. 'off' limits nothing. The default is 5 requests a" +

@@ -5,6 +5,7 @@
 package proxy
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httputil"
@@ -95,8 +96,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		ResponseWriter: w, proxy: p, version: 10*r.ProtoMajor + r.ProtoMinor, start: time.Now(),
 	}
 	if r.ContentLength != 0 {
-		rec.request = p.newRequestBody(w, r.Body)
-		r = r.WithContext(r.Context()) // a copy, because net/http inspects its own request's Body
+		ctx, end := context.WithCancelCause(r.Context())
+		rec.request = p.newBody(w, r.Body, end)
+		r = r.WithContext(ctx) // a copy, because net/http inspects its own request's Body
 		r.Body = rec.request
 	}
 	if r.Host == "" { // of such a request, the upstream would get its own host

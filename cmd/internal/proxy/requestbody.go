@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -19,12 +20,24 @@ type requestBody struct {
 	timeout time.Duration // for each piece; 0 for no limit
 	mu      sync.Mutex
 	conn    *http.ResponseController // nil after the end of the request
+
+	patience atomic.Int64 // with the upstream, after each piece; 0 for no limit
+	stalled  *time.Timer
 }
 
-func (p *Proxy) newRequestBody(w http.ResponseWriter, body io.ReadCloser) *requestBody {
-	return &requestBody{
-		ReadCloser: body, timeout: p.BodyTimeout, conn: http.NewResponseController(w),
-	}
+// errStalled ends a request if the upstream neither takes more of the body nor answers. The timeout
+// of net/http begins after the body, so an upstream that has stopped would keep a long one forever.
+var errStalled = fmt.Errorf("neither the next piece nor an answer: %w", os.ErrDeadlineExceeded)
+
+func (p *Proxy) newBody(w http.ResponseWriter, body io.ReadCloser, end func(error)) *requestBody {
+	b := &requestBody{ReadCloser: body, timeout: p.BodyTimeout, conn: http.NewResponseController(w)}
+	b.patience.Store(int64(p.Timeout))
+	b.stalled = time.AfterFunc(1<<63-1, func() {
+		if b.patience.Load() > 0 {
+			end(errStalled)
+		}
+	})
+	return b
 }
 
 // Read returns the end again and again. The transport reads once more after the end, and net/http
@@ -37,12 +50,16 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	case b.closed.Load():
 		return 0, http.ErrBodyReadAfterClose
 	}
+	b.stalled.Stop()
 	if b.timeout > 0 {
 		b.setDeadline(time.Now().Add(b.timeout))
 	}
 	n, err := b.ReadCloser.Read(p)
 	if b.timeout > 0 { // the upstream may take its time, and net/http reads on after the end
 		b.setDeadline(time.Time{})
+	}
+	if patience := b.patience.Load(); patience > 0 {
+		b.stalled.Reset(time.Duration(patience))
 	}
 	switch {
 	case errors.Is(err, io.EOF):
@@ -72,12 +89,12 @@ func (b *requestBody) setDeadline(t time.Time) {
 	}
 }
 
-// release ends the use of the connection.
 func (b *requestBody) release() {
 	if b != nil {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.conn = nil
+		b.stalled.Stop()
 	}
 }
 

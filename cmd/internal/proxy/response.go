@@ -40,10 +40,8 @@ type responseRecorder struct {
 // Unwrap lets http.ResponseController flush and set deadlines.
 func (rec *responseRecorder) Unwrap() http.ResponseWriter { return rec.ResponseWriter }
 
-// ruleApplied reports whether a rule applied to the request.
 func (rec *responseRecorder) ruleApplied() bool { return rec.decision.Rule != "" }
 
-// refused reports whether a rule refused the request.
 func (rec *responseRecorder) refused() bool { return rec.ruleApplied() && !rec.decision.Allowed }
 
 // hasLimiterFields reports whether the limiter has set its fields on a granted request.
@@ -55,6 +53,9 @@ func (rec *responseRecorder) hasLimiterFields() bool {
 func (rec *responseRecorder) modifyResponse(r *http.Response) error {
 	if r.StatusCode < 100 || r.StatusCode > 999 { // ResponseWriter would panic
 		return fmt.Errorf("malformed HTTP status code %03d", r.StatusCode)
+	}
+	if rec.request != nil {
+		rec.request.patience.Store(0)
 	}
 	rec.proxy.Metrics.UpstreamHeader(time.Since(rec.sent))
 	if r.StatusCode == http.StatusSwitchingProtocols { // the body is the connection
@@ -83,15 +84,15 @@ func (rec *responseRecorder) WriteHeader(status int) {
 		return
 	case status < http.StatusOK:
 		rec.hold()
-	case rec.status == 0:
 		if rec.version == 10 { // the client would take it for the answer (RFC 9110, section 15.2)
 			return
 		}
+	case rec.status == 0:
 		rec.status = status
-		for name, values := range rec.held {
 		if h := rec.Header(); h["Content-Type"] == nil {
 			h["Content-Type"] = nil // or net/http would guess it from the body
 		}
+		for name, values := range rec.held {
 			rec.Header()[name] = append(values, rec.Header()[name]...)
 		}
 		switch {
@@ -107,7 +108,6 @@ func (rec *responseRecorder) WriteHeader(status int) {
 	rec.ResponseWriter.WriteHeader(status)
 }
 
-// limiterFields returns the fields that the limiter sets.
 func limiterFields(c Config) []string {
 	all := []string{"Ratelimit", "Ratelimit-Limit", "Ratelimit-Remaining", "Ratelimit-Reset"}
 	if c.Fields.Policy {
@@ -138,7 +138,6 @@ func (rec *responseRecorder) hold() {
 	}
 }
 
-// Write implements http.ResponseWriter.
 func (rec *responseRecorder) Write(b []byte) (int, error) {
 	if rec.upgraded {
 		return 0, http.ErrHijacked

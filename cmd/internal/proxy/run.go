@@ -134,7 +134,6 @@ func (r *runner) build(context.Context) (err error) {
 	return nil
 }
 
-// url returns the URL of the proxy.
 func (r *runner) url() string {
 	scheme := "http://"
 	if r.usesTLS() {

@@ -29,7 +29,6 @@ const (
 // nginx, or if the proxy was stopped before.
 const statusClientGone = 499
 
-// newReverseProxy returns the handler that passes requests on to the upstream.
 func (p *Proxy) newReverseProxy() httputil.ReverseProxy {
 	transport := &http.Transport{
 		DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext,
@@ -84,7 +83,9 @@ func (p *Proxy) upstreamFailed(w http.ResponseWriter, r *http.Request, err error
 	if rec.upgraded { // the client is gone
 		return
 	}
-	if status := rec.clientFailure(r, err); status != 0 {
+	if cause := context.Cause(r.Context()); errors.Is(cause, errStalled) {
+		err = cause // and not the end of the context
+	} else if status := rec.clientFailure(r, err); status != 0 {
 		rec.settlement.Abandon()
 		http.Error(w, http.StatusText(status), status)
 		return
@@ -166,7 +167,6 @@ func (b *responseBody) Read(p []byte) (int, error) {
 // buffers is the pool of buffers in which bodies are copied.
 type buffers struct{ pool sync.Pool }
 
-// Get implements httputil.BufferPool.
 func (b *buffers) Get() []byte {
 	if buffer, ok := b.pool.Get().(*[32 << 10]byte); ok {
 		return buffer[:]
@@ -174,5 +174,4 @@ func (b *buffers) Get() []byte {
 	return make([]byte, 32<<10)
 }
 
-// Put implements httputil.BufferPool.
 func (b *buffers) Put(buffer []byte) { b.pool.Put((*[32 << 10]byte)(buffer)) }

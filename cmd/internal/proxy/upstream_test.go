@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
 )
@@ -156,6 +158,17 @@ type timeout struct{}
 func (timeout) Error() string { return "late" }
 
 func (timeout) Timeout() bool { return true }
+
+// An upstream that takes no more of a body has stopped.
+func TestUpstreamTakesNoBody(t *testing.T) {
+	p, _, _ := start(t, "", nil, rawUpstream(t, func(rawConn) { <-t.Context().Done() }),
+		func(c *Config) { c.Timeout = 50 * time.Millisecond })
+	w := httptest.NewRecorder()
+	p.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", rand.Reader)) // which never ends
+	if w.Code != http.StatusGatewayTimeout {
+		t.Error(w.Code)
+	}
+}
 
 // An answer that does not come or breaks off is counted, and the client notices it.
 func TestUpstreamBreaksOff(t *testing.T) {
