@@ -24,7 +24,7 @@ func pause(t *testing.T, c rueidis.Client) (resume func()) {
 // wantBuckets fails the test unless the server has n keys.
 func wantBuckets(t *testing.T, c rueidis.Client, n int) {
 	t.Helper()
-	if got := number(t, c, "DBSIZE"); got != n {
+	if got := number(t, c, "DBSIZE"); got != int64(n) {
 		t.Errorf("%d buckets, want %d", got, n)
 	}
 }

@@ -136,7 +136,7 @@ func wantHeld(t *testing.T, what string, d tb.Decision, err error, until time.Ti
 }
 
 // bytesOf returns the length of the value of a key.
-func bytesOf(t *testing.T, l *Limiter, key string) int {
+func bytesOf(t *testing.T, l *Limiter, key string) int64 {
 	t.Helper()
 	return number(t, l.client, "STRLEN", l.name(key))
 }
@@ -250,7 +250,7 @@ func TestHoldOnRefusal(t *testing.T) {
 		c.HoldOnRefusal(time.Hour)
 		return c
 	}
-	bytes := func(key string) int { return bytesOf(t, l, key) }
+	bytes := func(key string) int64 { return bytesOf(t, l, key) }
 	if d, err := login("a", 10).Take(time.Now()); err != nil || d != granted(0) {
 		t.Fatalf("%+v, %v", d, err)
 	}

@@ -72,14 +72,14 @@ func text(t testing.TB, c rueidis.Client, command ...string) string {
 	return s
 }
 
-func number(t testing.TB, c rueidis.Client, command ...string) int {
+func number(t testing.TB, c rueidis.Client, command ...string) int64 {
 	t.Helper()
 	m := do(t, c, command...)
 	n, err := m.AsInt64()
 	if err != nil {
 		t.Fatalf("%v: %v", command, err)
 	}
-	return int(n)
+	return n
 }
 
 func wantCause(t testing.TB, err error, want Cause) {
@@ -159,7 +159,7 @@ func TestCommandsOfTheServer(t *testing.T) {
 	l := newLimiter(t, c, slow, WithMaxDenial(0))
 	wantTake(t, l, "a", 10, granted(0))
 	s := l.layout.Load().found([]byte(text(t, c, "GET", "tb:{a}")), 0)
-	ms, full := number(t, c, "PEXPIRETIME", "tb:{a}"), int(s.was)+10*86_400_000_000
+	ms, full := number(t, c, "PEXPIRETIME", "tb:{a}"), int64(s.was)+10*86_400_000_000
 	if ms*1000 <= full || (ms-1)*1000 > full {
 		t.Errorf("%+v expires at %d ms", s, ms)
 	}
