@@ -20,7 +20,6 @@ type crowd struct {
 	made int // calls that wait for a command
 }
 
-// on returns a crowd on another key.
 func (c *crowd) on(key string) *crowd { return &crowd{l: c.l, key: key} }
 
 // outcome is what a call returned.

@@ -118,7 +118,6 @@ func TestFaultsKeepTheBoundOfThePolicy(t *testing.T) {
 	}
 }
 
-// total returns the tokens that the server has granted.
 func total(all []results) (n int64) {
 	for _, r := range all {
 		n += sum(r.server)

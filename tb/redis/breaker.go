@@ -102,7 +102,6 @@ func (e *Error) health() health {
 	return failed
 }
 
-// leave ends a call that was admitted.
 func (b *breaker) leave(opened uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -172,7 +171,6 @@ func (b *breaker) stats() (BreakerState, uint64) {
 	return b.state, b.opened
 }
 
-// observe tells the breaker of n what was seen.
 func (k *link) observe(n *node, began int64, e *Error) {
 	if e.health() == failed {
 		k.failed.Store(k.local())

@@ -20,7 +20,6 @@ import (
 // unconnected is a client without a connection.
 type unconnected struct{ rueidis.Client }
 
-// Mode implements rueidis.Client.
 func (unconnected) Mode() rueidis.ClientMode { return rueidis.ClientModeStandalone }
 
 // A call whose timer is late, because the process did not run, has some time left for its reply.

@@ -168,7 +168,6 @@ func (l slowed) Limit() tb.Limit {
 // Wait hides the method from the suite: a connection does not work in a synctest bubble.
 func (slowed) Wait() {}
 
-// Reset has the form that the suite knows.
 func (l slowed) Reset(key string) {
 	if err := l.Limiter.Reset(context.Background(), key); err != nil {
 		panic(err)

@@ -82,7 +82,6 @@ func (m *layout) apply(s *state, it *item) (o effect) {
 	return o
 }
 
-// charge takes units.
 func (s *state) charge(units uint64) {
 	s.deficit += units
 	s.was, s.lacked = s.time, s.deficit

@@ -77,7 +77,6 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("tb/redis: %v: %v", e.Cause, e.Err)
 }
 
-// Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
 func contextError(err error) *Error {

@@ -63,7 +63,6 @@ func TestStoppedServer(t *testing.T) {
 	}
 }
 
-// timeouts returns how many calls have timed out.
 func timeouts(l *Limiter) int64 { return int64(l.Stats().Failed[CauseTimeout]) }
 
 func signal(t *testing.T, s *redistest.Server, sig syscall.Signal) {

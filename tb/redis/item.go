@@ -120,14 +120,12 @@ type state struct {
 // bucketBytes is the length of a bucket in a reply.
 const bucketBytes = 19
 
-// reply is a reply of the script.
 type reply struct {
 	now     uint64 // by the server's clock
 	buckets string // bucketBytes each
 	failure *Error // why some could not be written, or nil
 }
 
-// parse returns the reply on n buckets.
 func parse(text string, n int) (reply, *Error) {
 	end := 7 + bucketBytes*n
 	if len(text) < end {

@@ -101,7 +101,6 @@ func (p *proxy) serve(client net.Conn) {
 	}
 }
 
-// set changes what happens to the replies, on all connections.
 func (p *proxy) set(replies func(io.Writer, []byte) error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,7 +114,6 @@ func (p *proxy) move(target string) {
 	p.target = target
 }
 
-// deliver delivers replies.
 func deliver(w io.Writer, b []byte) error {
 	_, err := w.Write(b)
 	return err

@@ -211,7 +211,6 @@ func (e *entry) remember() {
 	}
 }
 
-// fail decides all calls.
 func (l *shared) fail(b *batch, err error) {
 	l.finish(b, func(*call) (bool, error) { return true, err })
 }

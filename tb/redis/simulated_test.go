@@ -66,7 +66,6 @@ type timed struct {
 	now func() time.Time
 }
 
-// Do implements rueidis.Client.
 func (c *timed) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
 	words := cmd.Commands()
 	if !strings.HasPrefix(words[0], "EVAL") {
@@ -111,7 +110,6 @@ func (m *layout) part(name string, items ...item) part {
 	return part{layout: m, name: name, items: items}
 }
 
-// argument returns the argument of the script.
 func (c *command) argument() string {
 	var b []byte
 	for i, p := range c.parts {
@@ -161,7 +159,6 @@ func (s *simulator) runEach(commands []command) ([]reply, error) {
 	return replies, nil
 }
 
-// flush removes all buckets.
 func (s *simulator) flush(t testing.TB) {
 	t.Helper()
 	if err := s.client.Do(t.Context(), s.client.B().Flushall().Build()).Error(); err != nil {
@@ -192,7 +189,6 @@ type bucket struct {
 	err error
 }
 
-// bucket returns a full bucket.
 func (s *simulator) bucket(name string) *bucket {
 	b := &bucket{simulator: s, key: name}
 	b.fill()
