@@ -8,7 +8,8 @@ import (
 	"github.com/puzpuzpuz/xsync/v3"
 )
 
-// maxDenials is the most keys whose bucket is remembered, in about 11 MB if they are short.
+// maxDenials is the most keys whose bucket is remembered, in about 11 MB if they are short, and
+// 30 MB if they are long.
 const maxDenials = 1 << 16
 
 // denials remembers buckets that could not pay what was asked of them. As a rule, other clients
@@ -31,7 +32,6 @@ func (d *denials) init() {
 	d.seed = maphash.MakeSeed()
 }
 
-// of returns the count of key's resets.
 func (d *denials) of(key string) *atomic.Uint64 {
 	return &d.resets[maphash.String(d.seed, key)%uint64(len(d.resets))]
 }
@@ -71,7 +71,7 @@ func (l *shared) denied(m *layout, key string, it *item) (s state, ok bool) {
 	if l.denial == 0 || it.kind != kindTake && it.kind != kindKeep || need > m.capacity {
 		return s, false
 	}
-	v, _ := l.denials.seen.Load(key)
+	v, _ := l.denials.seen.Load(shorten(key))
 	local := l.local()
 	if !l.denials.holds(key, v, local) || v.layout != m {
 		return s, false
@@ -94,7 +94,8 @@ func (l *shared) remember(key string, w sight, cost uint64) {
 	if s := w.state; cost > 0 && !m.pay(&s, cost) {
 		end = w.sent + min(l.denial, m.retry(&s, cost)).Microseconds()
 	}
-	if old, _ := d.seen.Load(key); old == nil {
+	short := shorten(key)
+	if old, _ := d.seen.Load(short); old == nil {
 		if end <= w.received {
 			return
 		}
@@ -102,7 +103,7 @@ func (l *shared) remember(key string, w sight, cost uint64) {
 			d.seen.Clear()
 		}
 	}
-	d.seen.Compute(strings.Clone(key), func(old *denial, _ bool) (_ *denial, ended bool) {
+	d.seen.Compute(strings.Clone(short), func(old *denial, _ bool) (_ *denial, ended bool) {
 		until := end
 		switch held := d.holds(key, old, w.received); {
 		case held && old.layout == m:

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -211,9 +212,11 @@ func TestDenialsAreBounded(t *testing.T) {
 	if n := l.denials.seen.Size(); n != maxDenials {
 		t.Errorf("%d keys, want %d", n, maxDenials)
 	}
-	remember("a")
-	if _, ok := l.isDenied("a", m.scale); !ok || l.denials.seen.Size() != 1 {
-		t.Errorf("%d keys, and the last is known: %t", l.denials.seen.Size(), ok)
+	long := strings.Repeat("a", 1<<20)
+	remember(long)
+	_, ok := l.isDenied(long, m.scale)
+	if _, whole := l.denials.seen.Load(long); !ok || l.denials.seen.Size() != 1 || whole {
+		t.Errorf("%d keys, and the last is known: %t, whole: %t", l.denials.seen.Size(), ok, whole)
 	}
 }
 
