@@ -103,7 +103,6 @@ func (c *Charge) guard(keep, hold uint64) {
 	}
 }
 
-// reservation returns an item that may wait.
 func reservation(units, debt uint64, within time.Duration) item {
 	return item{
 		kind: kindReserve, units: units, debt: debt, within: within.Truncate(time.Microsecond),
@@ -144,6 +143,7 @@ func (c *Charge) Cancel() {
 	if !c.taken.CompareAndSwap(true, false) {
 		return
 	}
+	c.last.share.Cancel()
 	l, it := c.limiter, undoOf(c.last.before, c.item.units)
 	if x := c.last.from; x != nil && x == l.leases.latest(c.key) && l.leases.now() < x.end {
 		x.left.Add(it.units)
@@ -169,6 +169,9 @@ func (c *Charge) Settle(actual float64) error {
 	it := m.settlement(c.tokens, actual)
 	if it.units == 0 {
 		return nil
+	}
+	if l.share != nil {
+		_ = c.last.share.Settle(min(actual, float64(l.share.Limit().Capacity)))
 	}
 	s, err := l.call(context.Background(), m, c.key, it)
 	if err == nil && it.kind == kindCharge {

@@ -204,10 +204,11 @@ func (l *Limiter) Close() {
 // a zero result to fill in.
 type result struct {
 	Outcome
-	delay  time.Duration // of a reservation, also if it was refused
-	before state         // the bucket before the call, if the server has decided it
-	after  state         // the bucket as it is known after the call, or zero
-	from   *claim        // that had the tokens, or nil
+	delay  time.Duration  // of a reservation, also if it was refused
+	before state          // the bucket before the call, if the server has decided it
+	after  state          // the bucket as it is known after the call, or zero
+	from   *claim         // that had the tokens, or nil
+	share  tb.Reservation // what the local share was charged, or nothing
 }
 
 // fill makes r the result of an item on a bucket that the server has shown.

@@ -25,8 +25,8 @@ const (
 // processes, 1 to Capacity. So n processes grant at most what the limit grants. A cost above the
 // share is refused.
 //
-// A process charges its share with what the server grants to it, so that a failure starts no fresh
-// burst. The shares take the memory of a tb/cas limiter with up to tb.DefaultMaxKeys keys.
+// A process charges its share with the grants of the server, less what is given back, so that a
+// failure starts no fresh burst. A share is a limiter of tb/cas with up to tb.DefaultMaxKeys keys.
 func LocalShare(n int) Policy { return Policy(-1 - max(n, 0)) }
 
 // String returns "refuse", "allow", "fail" or "local share".
@@ -125,6 +125,6 @@ func (l *Limiter) warm(ctx context.Context, m *layout, key string, units uint64,
 	}
 	if r.Allowed {
 		cost := min(m.tokens(units), float64(l.share.Limit().Capacity)) // a larger one is refused
-		_, _ = l.share.Reserve(ctx, key, cost)                          // and a debt above it, too
+		r.share, _ = l.share.Reserve(ctx, key, cost)                    // and a debt above it, too
 	}
 }

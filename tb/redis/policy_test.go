@@ -108,7 +108,10 @@ func TestOutageStartsNoFreshBurst(t *testing.T) {
 func TestLargeGrantsAreChargedToTheShare(t *testing.T) {
 	limit := tb.Limit{Capacity: 8, Tokens: 1, Per: 24 * time.Hour}
 	l := newLimiter(t, dial(t, redistest.Start(t)), limit, WithPolicy(LocalShare(4)))
-	wantTake(t, l, "a", 8, granted(0))
+	c := newCharge(t, l, "a", 8).(*Charge)
+	takeAll(t, c)
+	wantTokens(t, l.share, "a", 0)
+	_ = c.Settle(7) // is above the share, too
 	wantTokens(t, l.share, "a", 0)
 }
 
@@ -156,14 +159,19 @@ func TestPolicyDecidesCharges(t *testing.T) {
 	}
 }
 
-// What TakeAll takes from the server is charged to the local shares too.
+// What TakeAll takes from the server is charged to the local shares too, and what is given back is
+// theirs again.
 func TestTakeAllWarmsTheShares(t *testing.T) {
 	s := redistest.Start(t)
 	l := newLimiter(t, dial(t, s), slow, WithPolicy(LocalShare(2)))
-	if _, ok := takeAll(t, newCharge(t, l, "a", 4), newCharge(t, l, "b", 4)); !ok {
+	a, b := newCharge(t, l, "a", 4), newCharge(t, l, "b", 4).(*Charge)
+	if _, ok := takeAll(t, a, b); !ok {
 		t.Fatal("two full buckets refuse")
 	}
-	for _, key := range []string{"a", "b"} {
-		wantTokens(t, l.share, key, 1)
-	}
+	wantTokens(t, l.share, "a", 1)
+	wantTokens(t, l.share, "b", 1)
+	a.Cancel()
+	_ = b.Settle(2)
+	wantTokens(t, l.share, "a", 5)
+	wantTokens(t, l.share, "b", 3)
 }
