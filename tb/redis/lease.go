@@ -137,7 +137,8 @@ func (ls *leases) renew(
 ) error {
 	defer func() { <-x.busy }()
 	l := ls.l
-	old, c := x.claim.Load(), &claim{layout: m}
+	old, c, none := x.claim.Load(), &claim{layout: m}, new(claim)
+	x.claim.CompareAndSwap(old, none) // so a Cancel does not give its tokens to old
 	items := []item{{units: units}}
 	extra := ls.extra(m, old, units)
 	if extra > 0 {
@@ -158,6 +159,7 @@ func (ls *leases) renew(
 		if old != nil {
 			old.size = 0
 		}
+		x.claim.CompareAndSwap(none, old)
 		return err
 	}
 	r.fill(m, before, &items[0])
@@ -167,7 +169,7 @@ func (ls *leases) renew(
 		c.left.Store(extra)
 		l.counts.claimed.Add(extra, m.scale)
 	}
-	x.claim.CompareAndSwap(old, c)
+	x.claim.CompareAndSwap(none, c)
 	return nil
 }
 
