@@ -61,11 +61,11 @@ func ParseAddress(address string) (rueidis.ClientOption, error) {
 	return o, nil
 }
 
-// lacksPort reports whether an address is not a host and a port that a server can have.
+// lacksPort reports whether an address is not one host and a port that a server can have.
 func lacksPort(address string) bool {
 	host, port, err := net.SplitHostPort(address)
 	n, wrong := strconv.ParseUint(port, 10, 16)
-	return err != nil || wrong != nil || host == "" || n == 0
+	return err != nil || wrong != nil || host == "" || n == 0 || strings.Contains(host, ",")
 }
 
 // addCertificate gives the client the certificate that the parameters cert and key of a URL name.

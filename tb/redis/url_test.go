@@ -54,7 +54,7 @@ func TestParseAddress(t *testing.T) {
 		"h:99999":                       "; ports are 1 to 65535",
 		"redis://u:secret@h:0":          ports,
 		"redis://a?addr=b":              ports,
-		"redis://a:1?addr=b:2&addr=:3":  ports,
+		"redis://a:1,b:2?addr=c:3":      ports,
 		"unix://":                       "want the path of one socket, such as unix:///",
 		"unix://run/redis.sock":         "want the path of one socket",
 		"unix:///s?addr=a:1":            "want the path of one socket",
