@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -17,24 +18,25 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// unconnected is a client without a connection.
 type unconnected struct{ rueidis.Client }
 
 func (unconnected) Mode() rueidis.ClientMode { return rueidis.ClientModeStandalone }
 
 // A call whose timer is late, because the process did not run, has some time left for its reply.
 func TestLateTimerLeavesTimeForAReply(t *testing.T) {
-	l := newLimiter(t, unconnected{}, slow, WithTimeout(time.Millisecond))
-	for late, want := range map[time.Duration]time.Duration{0: 0, time.Hour: grace} {
-		c := callPool.Get().(*call)
-		c.node, c.stage = &l.nodes[0], waiting
-		start := time.Now()
-		err := l.await(t.Context(), c, l.local()+(l.timeout-late).Microseconds())
-		if d := time.Since(start); d < l.timeout+want {
-			t.Errorf("late by %v: the call returns after %v", late, d)
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimiter(t, unconnected{}, slow, WithTimeout(time.Millisecond))
+		for late, want := range map[time.Duration]time.Duration{0: 0, grace: 0, time.Hour: grace} {
+			c := callPool.New().(*call)
+			c.node, c.stage = &l.nodes[0], waiting
+			start := time.Now()
+			err := l.await(t.Context(), c, l.local()+(l.timeout-late).Microseconds())
+			if d := time.Since(start); d != l.timeout+want {
+				t.Errorf("late by %v: the call returns after %v", late, d)
+			}
+			wantCause(t, err, CauseTimeout)
 		}
-		wantCause(t, err, CauseTimeout)
-	}
+	})
 }
 
 // meet makes the next call of l one of several callers.

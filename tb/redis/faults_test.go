@@ -267,7 +267,6 @@ func TestSilentServerOpensTheBreaker(t *testing.T) {
 	}
 }
 
-// commands returns how many scripts a server has run.
 func commands(t *testing.T, c rueidis.Client) int {
 	t.Helper()
 	return int(figure(t, c, "commandstats", "cmdstat_evalsha:calls") +

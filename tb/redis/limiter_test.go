@@ -38,7 +38,6 @@ func (l *Limiter) execUnits(ctx context.Context, key string, costs ...uint64) (s
 	return l.call(ctx, l.layout.Load(), key, items...)
 }
 
-// isDenied is denied by the present limit.
 func (l *Limiter) isDenied(key string, units uint64) (state, bool) {
 	return l.denied(l.layout.Load(), key, &item{units: units})
 }
