@@ -41,7 +41,7 @@ func Read(_ *http.Request, h http.Header) Reader {
 // the three, or is larger than a mebibyte. It puts a body with the same bytes in place of r.Body.
 func Estimate(r *http.Request) float64 {
 	const longest = 1 << 20
-	if r.Body == nil {
+	if r.Body == nil || r.Body == http.NoBody {
 		return 0
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, longest))
