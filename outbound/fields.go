@@ -180,11 +180,11 @@ func (x *answer) addFamily(f *family) {
 	if x.add(n, f.reset+"-After", "reset"); n.wait == unknown { // Discord
 		x.add(n, f.reset, "reset")
 	}
-	if n.wait == unknown {
-		return
-	}
 	x.add(n, f.remaining, "remaining")
 	x.add(n, f.limit, "limit")
+	if n.wait == unknown && n.window == 0 {
+		return
+	}
 	for _, m := range x.notices { // the policy of the draft 06, which has the window
 		if m.wait == unknown && m.unit == n.unit && m.limit == n.limit {
 			m.remaining, m.wait = min(m.remaining, n.remaining), n.wait

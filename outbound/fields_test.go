@@ -13,7 +13,6 @@ var forms = []struct{ vendor, answer, want string }{
 	{"GitHub", `200
 Date: Wed, 25 Feb 2026 06:13:20 GMT
 Content-Type: application/json; charset=utf-8
-Content-Length: 2
 Etag: W/"0"
 Vary: Accept, Authorization
 X-Ratelimit-Limit: 5000
@@ -77,6 +76,8 @@ X-RateLimit-Limit: 5
 X-RateLimit-Remaining: 0
 X-RateLimit-Reset: 1772000002.010
 X-RateLimit-Reset-After: 1.25`, "any 0 of 5 in 1.25s, reset in 1.25s"},
+	{"Docker Hub", "200\nratelimit-limit: 100;w=21600\nratelimit-remaining: 76;w=21600",
+		"any 76 of 100 in 6h0m0s"},
 	{"Envoy", `429
 x-ratelimit-limit: 10, 10;w=60;name="per-ip", 1000;w=3600
 x-ratelimit-remaining: 0
@@ -121,8 +122,7 @@ Age: 12
 X-RateLimit-Limit: 20
 X-RateLimit-Remaining: 0
 X-RateLimit-Reset: 60`, ""},
-	{"a redirect that says when to come back", `301
-Retry-After: 60`, ""},
+	{"a redirect that says when to come back", "301\nRetry-After: 60", ""},
 	{"fields that are repeated", `429
 Retry-After: 9, 7
 Retry-After: 5
