@@ -19,11 +19,10 @@ type attempt struct {
 	decisions []tb.Decision
 	hasWaited bool
 
-	mu      sync.Mutex // guards the rest while the attempt waits
-	charges []tb.Charge
-	taken   time.Time   // when the charges were taken
-	slot    time.Time   // when their tokens may be used
-	slowest *rule       // whose tokens come last, if they come later
+	mu      sync.Mutex  // guards the rest while the attempt waits
+	charges []tb.Charge // of the last take
+	slot    time.Time   // when the tokens of all parts may be used, if they come later
+	slowest *rule       // whose tokens come last then
 	err     error       // why the attempt could not take anew
 	timer   *time.Timer // for the slot; nil if the attempt does not wait
 }
@@ -35,6 +34,8 @@ type part struct {
 	charge  tb.StoreCharge
 	place   cas.Charge[string] // of the charge, if it is one of this process
 	charged float64            // the cost, or the capacity if an estimate is above it
+	taken   time.Time          // when the charge was taken
+	slot    time.Time          // when its tokens may be used, or zero if it has none
 	endTurn func()             // if the attempts of the key go one at a time
 }
 
@@ -93,7 +94,7 @@ func (a *attempt) await() error {
 		err = a.wake(a.takeTurns())
 	}
 	if err != nil {
-		a.giveBack(nil)
+		a.giveBack(a.parts, false)
 		a.endTurns()
 	}
 	return err
@@ -106,9 +107,10 @@ func (a *attempt) enter() (wait time.Duration, slowest *rule, err error) {
 	for i := range a.parts {
 		p := &a.parts[i]
 		p.takes.RLock()
+		p.slot = time.Time{} // what an attempt that was sent has taken stays
 		waits = waits || p.isSingle.Load()
 	}
-	if err = a.take(); err == nil && (waits || a.slowest != nil) {
+	if err = a.take(a.parts); err == nil && (waits || a.slowest != nil) {
 		wait, slowest = time.Until(a.slot), a.slowest
 		a.timer, a.hasWaited = time.NewTimer(wait), true
 		a.t.lines.Lock()
@@ -124,55 +126,46 @@ func (a *attempt) enter() (wait time.Duration, slowest *rule, err error) {
 	return wait, slowest, err
 }
 
-// take takes the charges, or none. Their tokens may be used at a.slot. What costs less than the
-// refused attempt has its tokens before the end of the pause. It takes anew, as if the bucket had
-// only its cost then, and goes in place of that.
-func (a *attempt) take() error {
-	within, err := a.charge()
+// take takes the charges of parts, or none. What costs less than the refused attempt would go before
+// the end of the pause. So it takes anew in place of that, as if the bucket had only its cost then.
+func (a *attempt) take(parts []part) error {
+	within, err := a.charge(parts)
 	now := time.Now() // in another process from its decision on, which is not later
-	isEarly := false
 	for i := range a.charges {
-		p := &a.parts[i]
-		if pause := p.paused.Load().Sub(now); p.charge.Delay() < pause {
-			if isEarly = true; pause > within {
-				a.giveBack(nil)
-				p.rule.count(func(s *RuleStats) { s.TooLate++ })
-				return &tb.WaitError{Wait: pause, Deadline: true}
+		p, one := &parts[i], parts[i:i+1]
+		delay, pause := p.charge.Delay(), p.paused.Load().Sub(now)
+		switch p.slot = now.Add(delay); {
+		case delay >= pause || err != nil:
+		case pause > within:
+			p.rule.count(func(s *RuleStats) { s.TooLate++ })
+			err = &tb.WaitError{Wait: pause, Deadline: true}
+		default:
+			a.giveBack(one, false)
+			a.leave(p, p.charged, pause, now)
+			_, err = a.charge(one)
+			if now = time.Now(); len(a.charges) > 0 {
+				p.slot = now.Add(max(p.charge.Delay(), p.paused.Load().Sub(now)))
 			}
 		}
 	}
-	if isEarly {
-		a.giveBack(nil)
-		for i := range a.parts {
-			p := &a.parts[i]
-			if pause := p.paused.Load().Sub(now); pause > 0 {
-				a.leave(p, p.charged, pause, now)
-			}
-		}
-		_, err = a.charge()
-		now = time.Now()
+	if err != nil {
+		a.giveBack(parts, false)
 	}
-	var longest time.Duration
-	for i := range a.charges {
-		p := &a.parts[i]
-		if d := max(p.charge.Delay(), p.paused.Load().Sub(now)); d > longest {
-			longest, a.slowest = d, p.rule
+	for i := range a.parts {
+		if p := &a.parts[i]; p.slot.After(now) && p.slot.After(a.slot) {
+			a.slot, a.slowest = p.slot, p.rule
 		}
-	}
-	if longest > 0 {
-		a.slot = now.Add(longest)
 	}
 	return err
 }
 
-// charge takes the charges, or none, within the time until the deadline.
-func (a *attempt) charge() (within time.Duration, err error) {
-	ctx := a.r.Context()
-	a.charges, a.slowest, a.taken = a.charges[:0], nil, time.Now()
-	a.slot = a.taken
+// charge takes the charges of parts, or none, within the time until the deadline.
+func (a *attempt) charge(parts []part) (within time.Duration, err error) {
+	ctx, now := a.r.Context(), time.Now()
+	a.charges, a.slot, a.slowest = a.charges[:0], time.Time{}, nil
 	within, err = tb.Never, ctx.Err()
 	if deadline, ok := ctx.Deadline(); ok {
-		within = deadline.Sub(a.taken)
+		within = deadline.Sub(now)
 	}
 	if err == nil && within < 0 { // the timer of the context is late
 		err = context.DeadlineExceeded
@@ -180,9 +173,9 @@ func (a *attempt) charge() (within time.Duration, err error) {
 	if err != nil {
 		return within, err
 	}
-	for i := 0; i < len(a.parts) && err == nil; i++ {
-		p := &a.parts[i]
-		p.charged = p.cost
+	for i := 0; i < len(parts) && err == nil; i++ {
+		p := &parts[i]
+		p.charged, p.taken = p.cost, now
 		if p.cost > 1 && (p.rule.Usage != nil || p.rule.learns) {
 			p.charged = min(p.cost, float64(p.limiter.Limit().Capacity))
 		}
@@ -202,12 +195,12 @@ func (a *attempt) charge() (within time.Duration, err error) {
 		if a.t.isShared { // a command that is under way takes its tokens, also if its caller leaves
 			all = context.WithoutCancel(ctx)
 		}
-		a.decisions, allowed, err = a.t.store.TakeAll(all, a.taken, a.charges, a.decisions[:0])
+		a.decisions, allowed, err = a.t.store.TakeAll(all, now, a.charges, a.decisions[:0])
 	}
 	if !allowed {
 		a.charges = a.charges[:0]
 		if err == nil {
-			return within, a.refusal(within)
+			return within, a.refusal(parts, within)
 		}
 		if ctx.Err() == nil {
 			a.t.failed(a.r, err)
@@ -216,12 +209,11 @@ func (a *attempt) charge() (within time.Duration, err error) {
 	return within, ctx.Err()
 }
 
-// refusal returns the error of an attempt that cannot wait.
-func (a *attempt) refusal(within time.Duration) error {
-	e, slowest := new(tb.WaitError), a.parts[0].rule
+func (a *attempt) refusal(parts []part, within time.Duration) error {
+	e, slowest := new(tb.WaitError), parts[0].rule
 	for i, d := range a.decisions {
 		if d.RetryAfter > e.Wait {
-			e.Wait, slowest = d.RetryAfter, a.parts[i].rule
+			e.Wait, slowest = d.RetryAfter, parts[i].rule
 		}
 	}
 	if e.Deadline = e.Wait < tb.Never-within; e.Deadline {
@@ -231,20 +223,21 @@ func (a *attempt) refusal(within time.Duration) error {
 	return e
 }
 
-// giveBack gives back what the charges have taken. Cancel gives nothing back while another attempt
-// waits behind, because that keeps its slot. It does not if all attempts of the moved key take
-// anew, and no other process has the bucket. Then, and after a settlement, a settlement gives back
-// more than Cancel.
-func (a *attempt) giveBack(moved *key) {
-	for i := range a.charges {
-		p := &a.parts[i]
-		if p.rule.Usage != nil || p.key == moved && !a.t.isShared {
+// giveBack gives back what the charges of parts have taken. Cancel gives nothing back while another
+// attempt waits behind, because that keeps its slot. If all attempts of the key take anew, in this
+// process alone, and after a settlement, a settlement gives back more.
+func (a *attempt) giveBack(parts []part, isMoved bool) {
+	for i := range parts {
+		p := &parts[i]
+		switch {
+		case p.slot.IsZero():
+		case p.rule.Usage != nil || isMoved && !a.t.isShared:
 			_ = p.charge.Settle(0) // a store that fails gives nothing back
-		} else {
+		default:
 			p.charge.Cancel()
 		}
+		p.slot = time.Time{}
 	}
-	a.charges = a.charges[:0]
 }
 
 // takeTurns waits for the turns that the attempt needs, or for the end of its context.
@@ -305,8 +298,8 @@ func (a *attempt) wake(err error) error {
 }
 
 // move calls f, which changes the bucket of a key. What waits for it gives back its tokens before,
-// and takes anew after, in the order in which it came. If all of it has slots at end or later, it
-// keeps them. k.takes is locked.
+// and takes anew after, in the order in which it came. It keeps what it has of other keys. If all
+// of it has slots at end or later, it keeps them. k.takes is locked.
 func (t *Transport) move(k *key, end time.Time, f func()) {
 	t.lines.Lock()
 	all := slices.Clone(k.line)
@@ -318,12 +311,13 @@ func (t *Transport) move(k *key, end time.Time, f func()) {
 		isEarly = isEarly || a.timer != nil && a.slot.Before(end)
 	}
 	all = slices.DeleteFunc(all, func(a *attempt) bool { return !isEarly || a.timer == nil })
+	i := slices.Index(t.rules, k.rule)
 	for _, a := range slices.Backward(all) {
-		a.giveBack(k)
+		a.giveBack(a.parts[i:i+1], true)
 	}
 	f()
 	for _, a := range all {
-		a.err = a.take()
-		a.timer.Reset(0)
+		a.err = a.take(a.parts[i : i+1])
+		a.timer.Reset(time.Until(a.slot))
 	}
 }

@@ -16,16 +16,14 @@
 // nothing is left, hold the key of the attempt. At the end of the pause one attempt may go, and
 // those behind it follow at the rate of the limit. What waits already keeps its order, and waits
 // for the pause, too. No answer can cause a pause of more than [WithMaxPause], or fail a request.
-//
-// A [Rule] without a limit learns it: see docs/outbound.md.
+// A [Rule] without a limit learns it.
 //
 // # What a limit bounds
 //
 // In any interval of d, the attempts of a key that leave a Transport cost at most the capacity,
-// what the rate supplies in d, and what estimates have been too low, or too high while attempts
-// waited, which keep their slots: see package tb. The server sees them later. If the time until
-// then varies, it may see more in a shorter interval: see [Margin]. An attempt that waits for one
-// limit has already taken from the others.
+// what the rate supplies in d, and what estimates have been too low or too high: see package tb.
+// The server sees them later. If the time until then varies, it may see more in a shorter interval:
+// see [Margin]. An attempt that waits for one limit has already taken from the others.
 //
 // net/http.Transport sends a request again by itself if the connection was closed before an answer.
 // That is one attempt here.

@@ -70,7 +70,6 @@ func unitOf(text string) Unit {
 	return anyUnit
 }
 
-// answer is what a response says.
 type answer struct {
 	isRefusal bool
 	retry     time.Duration // the wait of a refusal

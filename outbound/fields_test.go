@@ -113,24 +113,20 @@ x-rate-limit-reset: 1772000100`, "refused; any 0 of 900 in 1m40s, reset in 1m40s
 	{"Reddit", `200
 x-ratelimit-remaining: 599.0
 x-ratelimit-reset: 123`, "any 599 of ? in 2m3s, reset in 2m3s"},
-	{"a list, and milliseconds since 1970", `200
-X-RateLimit-Limit: 20
-X-RateLimit-Remaining: 3, +0
-X-RateLimit-Reset: 1772000007500`, "any 0 of 20 in 7.5s, reset in 7.5s"},
 	{"a cache", `200
 Age: 12
 X-RateLimit-Limit: 20
 X-RateLimit-Remaining: 0
 X-RateLimit-Reset: 60`, ""},
 	{"a redirect that says when to come back", "301\nRetry-After: 60", ""},
-	{"fields that are repeated", `429
+	{"fields that are repeated, and milliseconds since 1970", `429
 Retry-After: 9, 7
 Retry-After: 5
 X-RateLimit-Limit: 20
 X-RateLimit-Limit: 10
-X-RateLimit-Remaining: 3, 0
+X-RateLimit-Remaining: 3, +0
 X-RateLimit-Reset: 11, 4
-X-RateLimit-Reset: 10`, "refused for 9s; any 0 of 10 in 11s, reset in 11s"},
+X-RateLimit-Reset: 1772000011500`, "refused for 9s; any 0 of 10 in 11.5s, reset in 11.5s"},
 	{"nonsense", `429
 Retry-After: soon
 RateLimit: ;;,"=,r=1;t=

@@ -26,7 +26,6 @@ type rule struct {
 	stats RuleStats
 }
 
-// limiter is what the store must return.
 type limiter interface {
 	tb.StoreLimiter
 	Hold(ctx context.Context, key string, until time.Time) error

@@ -69,7 +69,7 @@ func (a *attempt) waitOf(p *part, now time.Time) time.Duration {
 	wait := level.NextToken +
 		timeOf(p.limiter.Limit(), p.charged-max(math.Floor(level.Tokens), 0)-1)
 	if a.t.isShared {
-		wait -= now.Sub(a.taken) // the level may be the one of then
+		wait -= now.Sub(p.taken) // the level may be the one of then
 	}
 	return wait
 }
@@ -187,15 +187,13 @@ func (k *key) longestHold() time.Duration {
 	return timeOf(limit, tb.MaxCapacity)
 }
 
-// timeOf returns the time, rounded up, in which a limit supplies a number of tokens. It is negative
-// for a negative number.
+// timeOf returns the time, rounded up, in which a limit supplies a number of tokens.
 func timeOf(l tb.Limit, tokens float64) time.Duration {
 	const most = 1 << 62
 	d := math.Ceil(tokens * float64(l.Per) / float64(l.Tokens))
 	return time.Duration(min(max(d, -most), most))
 }
 
-// tokensIn returns what a limit supplies in d.
 func tokensIn(l tb.Limit, d time.Duration) float64 {
 	return float64(l.Tokens) * float64(d) / float64(l.Per)
 }

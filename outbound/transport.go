@@ -64,7 +64,6 @@ func New(base http.RoundTripper, opts ...Option) *Transport {
 
 // RoundTrip implements http.RoundTripper. The error is a *tb.WaitError, without an attempt, if the
 // deadline of the request's context is too near for the wait, or the cost is above the capacity.
-// What a server says of limits is never an error.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	a := t.begin(r)
 	defer a.end()

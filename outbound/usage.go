@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/seed-181794aa/ratelimit/httplimit/usage"
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -14,24 +15,35 @@ func (a *attempt) settle(response *http.Response, isRefusal bool) {
 	for i := range a.parts {
 		p := &a.parts[i]
 		switch {
-		case p.rule.Usage == nil || len(a.charges) == 0:
+		case p.rule.Usage == nil || p.slot.IsZero():
 		case isRefusal:
-			_ = p.charge.Settle(0) // if the store fails, the estimate stands
+			a.t.settle(p, 0)
 		case response.StatusCode == http.StatusSwitchingProtocols, response.Body == nil:
 		default:
 			if r := p.rule.Usage(a.r, response.Header); r != nil {
-				response.Body = &body{ReadCloser: response.Body, reader: r, charge: p.charge}
+				response.Body = &body{ReadCloser: response.Body, reader: r, t: a.t, part: p}
 			}
 		}
 	}
 }
 
-// body is the body of a response whose usage is read.
 type body struct {
 	io.ReadCloser
 	mu     sync.Mutex // Close may be called during Read
 	reader usage.Reader
-	charge tb.StoreCharge
+	t      *Transport
+	part   *part // nil when it is settled
+}
+
+// settle replaces an estimate. What waits behind it takes anew, if no other process waits, too.
+func (t *Transport) settle(p *part, tokens float64) {
+	if t.isShared {
+		_ = p.charge.Settle(tokens) // if it is no number or the store fails, the estimate stands
+		return
+	}
+	p.takes.Lock()
+	defer p.takes.Unlock()
+	t.move(p.key, time.Now().Add(tb.Never), func() { _ = p.charge.Settle(tokens) })
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -53,7 +65,8 @@ func (b *body) pass(p []byte, isLast bool) {
 	if !isLast {
 		return
 	}
-	if tokens, ok := b.reader.Usage(); ok {
-		_ = b.charge.Settle(tokens) // if it is no number or the store fails, the estimate stands
+	if tokens, ok := b.reader.Usage(); ok && b.part != nil {
+		b.t.settle(b.part, tokens)
+		b.part = nil
 	}
 }
