@@ -27,7 +27,6 @@ type attempt struct {
 	timer   *time.Timer // for the slot; nil if the attempt does not wait
 }
 
-// part is an attempt in one rule.
 type part struct {
 	*key
 	cost    float64
@@ -126,8 +125,8 @@ func (a *attempt) enter() (wait time.Duration, slowest *rule, err error) {
 	return wait, slowest, err
 }
 
-// take takes the charges of parts, or none. What costs less than the refused attempt would go before
-// the end of the pause. So it takes anew in place of that, as if the bucket had only its cost then.
+// take takes the charges of parts, or none. What costs less than the refused attempt has its tokens
+// before the pause ends. It takes anew in place of that, as if the bucket had only its cost then.
 func (a *attempt) take(parts []part) error {
 	within, err := a.charge(parts)
 	now := time.Now() // in another process from its decision on, which is not later

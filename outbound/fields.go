@@ -37,10 +37,9 @@ func named(form string) family {
 
 const mostItems = 256 // of a field
 
-// A response does not have a number that is infinite, or a time that is unknown.
-var infinite = math.Inf(1)
+var infinite = math.Inf(1) // a number that a response does not have
 
-const unknown time.Duration = -1
+const unknown time.Duration = -1 // a time that it does not have
 
 // notice is what a response says of one limit.
 type notice struct {
@@ -228,7 +227,9 @@ func (x *answer) add(n *notice, field, key string) {
 		case "w":
 			to.window = seconds(number(i.value))
 		case "qu":
-			to.unit = unitOf(i.value)
+			if to.unit = unitOf(i.value); to.unit == anyUnit { // such as bytes: no rule counts them
+				to.limit = 0
+			}
 		}
 	}
 }

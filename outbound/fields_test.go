@@ -101,11 +101,11 @@ RateLimit: "100-in-15min"; r=0; t=12
 Retry-After: 12`, "refused for 12s; any 0 of 100 in 15m0s, reset in 12s"},
 	{"the draft, several limits", `200
 RateLimit-Policy: "burst, requests";q=10;w=1, "hourly";q=5000;w=3600
-RateLimit-Policy: "llm";qu="tokens";q=1000;w=60
+RateLimit-Policy: "llm";qu="tokens";q=1000;w=60, "bytes";q=9;w=1;qu="content-bytes"
 RateLimit: "hourly";r=4000;t=1800
 RateLimit: "burst, requests";r=0;t=1, "other\"s";r=3`,
 		"requests 0 of 10 in 1s, reset in 1s; any 4000 of 5000 in 1h0m0s, reset in 30m0s; " +
-			"tokens ? of 1000 in 1m0s; any 3 of ?"},
+			"tokens ? of 1000 in 1m0s; any ? of 0 in 1s; any 3 of ?"},
 	{"X", `429
 x-rate-limit-limit: 900
 x-rate-limit-remaining: 0

@@ -333,7 +333,7 @@ func TestWaits(t *testing.T) {
 			want: "0 0(context canceled) 1(context canceled) 10"},
 		"a context that ends while another attempt waits behind": {send: "a a!1 a a@2",
 			want: "0 1(context canceled) 20 30", order: "a a a"},
-		// What comes back moves what waits, which keeps its order, and its tokens of the other rule.
+		// What comes back moves what waits, in its order. It keeps its tokens of the other rule.
 		"estimates that were too high": {opts: []Option{Rules(sixes, perSecond("q", 2, 1))},
 			answers: slices.Repeat([]string{"200\n\n" + `{"usage": {"total_tokens": 2}}`}, 3),
 			latency: time.Second / 2, send: "a a a a", order: "a a a a", want: "0 0.5 1 2"},
