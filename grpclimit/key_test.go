@@ -115,8 +115,11 @@ func TestPeerAddress(t *testing.T) {
 			t.Errorf("%v: %q, %s, %s, want %q and %s", c.addr, r.RemoteAddr, a, b, c.remote, c.client)
 		}
 	}
-	if got := peerAddress(t.Context()); got != "" {
-		t.Errorf("without a peer: %q", got)
+	web := &peer.Peer{Addr: textAddr("10.0.0.1:5"), LocalAddr: &net.UnixAddr{}} // by ServeHTTP
+	for _, ctx := range []context.Context{t.Context(), peer.NewContext(t.Context(), web)} {
+		if got := peerAddress(ctx); got != "" {
+			t.Errorf("without an address: %q", got)
+		}
 	}
 }
 

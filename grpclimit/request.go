@@ -39,6 +39,9 @@ func peerAddress(ctx context.Context) string {
 	if !ok || p.Addr == nil {
 		return ""
 	}
+	if _, isUnix := p.LocalAddr.(*net.UnixAddr); isUnix { // by grpc.Server.ServeHTTP, Addr is text
+		return ""
+	}
 	switch addr := p.Addr.(type) {
 	case *net.TCPAddr: // in one allocation, where its String takes three
 		a := addr.AddrPort()
