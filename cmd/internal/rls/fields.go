@@ -16,7 +16,6 @@ import (
 // Fields selects the answers with header fields, which Envoy adds to its response to the client.
 type Fields string
 
-// The values of Fields.
 const (
 	FieldsOff     Fields = "off"
 	FieldsRefused Fields = "refused" // with refusals

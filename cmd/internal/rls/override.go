@@ -48,10 +48,6 @@ func (b *brought) isFull(now int64) bool {
 	return float64(now-from) > b.Limit.Per.Seconds()
 }
 
-func newOverrides(s *Service) *overrides {
-	return &overrides{service: s, rules: map[override]*brought{}}
-}
-
 // rule returns the rule of a descriptor with a limit of its own.
 func (o *overrides) rule(
 	domain string, l *envoy.RateLimitDescriptor_RateLimitOverride,

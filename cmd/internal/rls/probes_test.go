@@ -13,15 +13,15 @@ import (
 )
 
 // With a flag, the counts have also the names of envoyproxy/ratelimit. A path counts by its first
-// two keys.
+// two keys, without the dots and colons of a value that is an address.
 func TestUpstreamMetrics(t *testing.T) {
 	r := run(t, "domain: d\ndescriptors:\n"+
-		"  - key: k\n    rate_limit: {unit: year, requests_per_unit: 1}\n    descriptors:\n"+
-		"      - key: a\n        value: x\n        rate_limit: {unit: year, requests_per_unit: 1}\n"+
-		"        descriptors:\n          - {key: b, rate_limit: {unit: year, requests_per_unit: 1}}\n",
+		"  - key: k\n    rate_limit: &l {unit: year, requests_per_unit: 1}\n    descriptors:\n"+
+		"      - key: a\n        value: 192.0.2.7:80\n        rate_limit: *l\n"+
+		"        descriptors:\n          - {key: b, rate_limit: *l}\n",
 		"--upstream-metrics")
 	client := ratelimit.NewRateLimitServiceClient(dial(t, r.address))
-	for _, d := range []string{"k=v", "k=v", "k=v,a=x", "k=v,a=x,b=y"} {
+	for _, d := range []string{"k=v", "k=v", "k=v,a=192.0.2.7:80", "k=v,a=192.0.2.7:80,b=y"} {
 		if _, err := client.ShouldRateLimit(t.Context(), request(0, d)); err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +33,7 @@ func TestUpstreamMetrics(t *testing.T) {
 	for _, want := range []string{
 		`ratelimit_service_rate_limit_total_hits{domain="d",key1="k",key2=""} 2`,
 		`ratelimit_service_rate_limit_over_limit{domain="d",key1="k",key2=""} 1`,
-		`ratelimit_service_rate_limit_within_limit{domain="d",key1="k",key2="a_x"} 2`,
+		`ratelimit_service_rate_limit_within_limit{domain="d",key1="k",key2="a_192_0_2_7_80"} 2`,
 		`ratelimit_service_total_requests{grpc_method="ShouldRateLimit"} 5`,
 		`ratelimit_service_should_rate_limit_error{err_type="service_error"} 1`,
 		`ratelimit_service_config_load_success 1`,

@@ -155,11 +155,10 @@ func (h *healthServer) Watch(
 	return h.Server.Watch(r, watchStream{stream, ctx})
 }
 
-// watchStream is a stream with another context.
+// watchStream is a stream with another Context.
 type watchStream struct {
 	grpc_health_v1.Health_WatchServer
 	ctx context.Context
 }
 
-// Context implements grpc.ServerStream.
 func (s watchStream) Context() context.Context { return s.ctx }

@@ -72,7 +72,7 @@ func (s *Service) SetConfig(next *config.Config) error {
 		overrides: before.overrides,
 	}
 	if after.overrides == nil {
-		after.overrides = newOverrides(s)
+		after.overrides = &overrides{service: s, rules: map[override]*brought{}}
 	}
 	var errs []error
 	for _, c := range next.Rules {

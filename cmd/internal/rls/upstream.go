@@ -1,6 +1,7 @@
 package rls
 
 import (
+	"regexp"
 	"strings"
 	"sync/atomic"
 
@@ -17,14 +18,20 @@ type upstream struct {
 // upstreamMethod is a value of the label grpc_method.
 const upstreamMethod = "ShouldRateLimit"
 
-// Collect implements prometheus.Collector.
+// A dot ends a key, so envoyproxy/ratelimit replaces the dots of an address, and : and |.
+var (
+	replaced    = regexp.MustCompile(`[:|]|\d{1,3}(\.\d{1,3}){3}`)
+	underscores = strings.NewReplacer(".", "_", ":", "_", "|", "_")
+)
+
 func (u *upstream) Collect(ch chan<- prometheus.Metric) {
 	out := counters(ch)
 	type keys struct{ domain, first, second string }
 	all := map[keys]*[decisions]uint64{}
 	for id, sums := range u.hits() {
-		path := append(strings.SplitN(id.path, ".", 3), "") // a label that is "" is no label
-		k := keys{id.domain, path[0], path[1]}
+		name := replaced.ReplaceAllStringFunc(id.domain+"."+id.path, underscores.Replace)
+		parts := append(strings.SplitN(name, ".", 4), "") // a label that is "" is no label
+		k := keys{parts[0], parts[1], parts[2]}
 		if all[k] == nil {
 			all[k] = new([decisions]uint64)
 		}
