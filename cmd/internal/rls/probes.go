@@ -90,6 +90,7 @@ func (r *runner) serveConfig(w http.ResponseWriter, _ *http.Request) {
 		if !rule.Unlimited {
 			unit = fmt.Sprintf("unit=%s requests_per_unit=%d", rule.Unit, rule.RequestsPerUnit)
 		}
-		fmt.Fprintf(w, "%s.%s: %s, shadow_mode: %t\n", rule.Domain, rule.Path, unit, rule.Shadow)
+		fmt.Fprintf(w, "%s.%s: %s, shadow_mode: %t, quota_mode: %t\n", rule.Domain, rule.Path, unit,
+			rule.Shadow, rule.Quota)
 	}
 }

@@ -71,7 +71,7 @@ func TestProbes(t *testing.T) {
 		has                string
 	}{
 		{"GET", "/healthcheck", "", 200, "OK"},
-		{"GET", "/rlconfig", "", 200, "d.k: unit=YEAR requests_per_unit=1, shadow_mode: false\n"},
+		{"GET", "/rlconfig", "", 200, "d.k: unit=YEAR requests_per_unit=1, shadow_mode: false, quota"},
 		{"POST", "/json", ask, 200, `"OK"`},
 		{"POST", "/json", ask, 429, `"OVER_LIMIT"`},
 		{"POST", "/api/reset", "rule=d/k&key=k%3Dv", 204, ""},
