@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/genproto/googleapis/rpc/code"
+
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 )
@@ -37,7 +39,7 @@ func check(p *httplimit.Policy, exempt []string) error {
 				errs.Add(path+"match", "has an exempt method (got %q)", method)
 			}
 			checkExceptions(r.Except, path+"except", &errs)
-			for _, source := range foreignSources(r) {
+			for _, source := range foreignFields(r) {
 				errs.Add(path+policy.Path(source), "has no meaning for a gRPC call")
 			}
 		}
@@ -62,12 +64,22 @@ func checkSelector(s *httplimit.Selector, path policy.Path, errs *policy.Problem
 	}
 }
 
-// foreignSources returns the sources of a rule that no gRPC call has.
-func foreignSources(r *httplimit.Rule) []string {
+// foreignFields returns the sources of a rule that no gRPC call has, and the name of a field that
+// has statuses of HTTP only.
+func foreignFields(r *httplimit.Rule) []string {
 	sources := append(slices.Clone(r.Keys), slices.Sorted(maps.Keys(r.Match))...)
 	sources = append(sources, r.Tiers.By, r.Priority.By, r.Cost.Source)
-	return slices.DeleteFunc(sources, func(source string) bool {
+	foreign := slices.DeleteFunc(sources, func(source string) bool {
 		return !strings.HasPrefix(source, "query:") && !strings.EqualFold(source, "header:host") &&
 			(!strings.HasPrefix(source, "response:") || source == "response:status")
 	})
+	for status := range r.Cost.Statuses {
+		if _, isCode := code.Code_value[status]; isCode {
+			return foreign
+		}
+	}
+	if len(r.Cost.Statuses) > 0 {
+		foreign = append(foreign, "status_costs")
+	}
+	return foreign
 }

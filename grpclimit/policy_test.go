@@ -20,6 +20,8 @@ func TestSourcesWithoutMeaning(t *testing.T) {
 	health := ruleOf("r", all+`, "match": {"grpc:method": "`+healthCheck+`"}`, "")
 	wantRejected(t, health, `rule "r": match has an exempt method (got "`+healthCheck)
 	tiers := `, "tiers": {"by": "query:plan", "limits": {"a": {"rps": 1, "burst": 1}}}`
+	const status = `, "cost_source": "response:status", "status_costs": `
+	mustNew(t, ruleOf("r", all, status+`{"401": 1, "UNAUTHENTICATED": 1}`))
 	for want, policy := range map[string]string{
 		"query:id":          ruleOf("r", `"limit_keys": ["query:id"]`, ""),
 		"query:x":           ruleOf("r", all+`, "match": {"query:x": "1"}`, ""),
@@ -29,6 +31,7 @@ func TestSourcesWithoutMeaning(t *testing.T) {
 		"response:bytes":    ruleOf("r", all, `, "cost_source": "response:bytes"`),
 		"response:header:x": ruleOf("r", all, `, "cost_source": "response:header:x"`),
 		"query:plan":        ruleOf("r", all, tiers),
+		"status_costs":      ruleOf("r", all, status+`{"401": 1, "5xx": 0}`),
 		"query:last": `{"rules": [` + ruleOf("first", all, "") + `], "fallback_limit": ` +
 			ruleOf("r", `"limit_keys": ["query:last"]`, "") + `}`,
 	} {
