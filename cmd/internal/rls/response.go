@@ -69,8 +69,8 @@ func (e *entry) setStatus(
 	s.DurationUntilReset = until
 }
 
-// remaining returns the number of hits for which the bucket has tokens, after the hits that were
-// taken.
+// remaining returns the number of hits for which the bucket has whole tokens, after the hits that
+// were taken.
 func (e *entry) remaining() float64 {
 	hits := hitsOf(e.decision.Remaining, e.rule.Cost)
 	if !e.taken && e.decision.Allowed { // the decision counts them as taken
