@@ -167,10 +167,10 @@ func (f *fields) texts(field int) [][]byte { return f.values[f.first[field]:f.fi
 // text returns the text of the first candidate for a field that is not missing or empty.
 func (f *fields) text(field int) []byte { return First(f.texts(field)...) }
 
-// First returns the first text that is not missing or empty.
+// First returns the first text that is there: Caddy and others write REDACTED for credentials.
 func First(texts ...[]byte) []byte {
 	for _, text := range texts {
-		if text = emptyIfDash(text); len(text) > 0 {
+		if text = emptyIfDash(text); len(text) > 0 && string(text) != "REDACTED" {
 			return text
 		}
 	}

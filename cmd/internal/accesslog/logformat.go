@@ -128,8 +128,8 @@ func (p *formatParser) parse(line []byte, rec *Record) error {
 	if p.hasPort {
 		rec.Peer = withoutPort(rec.Peer)
 	}
-	switch {
-	case string(bytes.TrimRight(p.text(fieldURI), " ")) == "- - -": // without any part
+	switch uri := bytes.TrimRight(p.text(fieldURI), " "); {
+	case string(uri) == "- - -", string(uri) == "error:transaction-end-before-headers": // of Squid
 		return errConnection
 	case !isClient(rec.Peer):
 		return errFormatClient
