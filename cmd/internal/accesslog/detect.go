@@ -40,7 +40,6 @@ type reading struct {
 	envelope
 }
 
-// newDetector returns a detector of the formats that a log may have.
 func newDetector(s Schema) (detector, error) {
 	d := detector{json: &jsonParser{fields: newFields(s, nil)}, extra: len(s.Extra)}
 	d.w3c = &w3cParser{fields: newFields(s, nil)}

@@ -100,8 +100,8 @@ func (rec *Record) setRequest(line []byte) {
 // setURI sets the parts of "/path?query", or of "http://host/path" of a request to a proxy. Without
 // a host, the record keeps the one that it has.
 func (rec *Record) setURI(uri []byte) {
-	uri, _, _ = bytes.Cut(uri, []byte{'#'})
 	uri, rec.Query, _ = bytes.Cut(uri, []byte{'?'})
+	uri, _, _ = bytes.Cut(uri, []byte{'#'})
 	rec.Path = uri
 	if len(uri) == 0 || uri[0] == '/' {
 		return

@@ -49,7 +49,6 @@ func (p *w3cParser) parse(line []byte, rec *Record) error {
 	return err
 }
 
-// direct follows a directive.
 func (p *w3cParser) direct(line []byte) {
 	words := bytes.Fields(line)
 	switch name := string(words[0]); {

@@ -142,6 +142,8 @@ one/r  enforce  query:user=  1     1      1/s   refused: lacks query:user (400)
 These rules do not apply: two/r
 `},
 		{"G@T /v1", "", "tb-proxy refuses the request with 400: it cannot send it on as it is.\n"},
+		{"TRACE /v1", "", "tb-proxy refuses the request with 501: it passes on no TRACE.\n"},
+		{"GET /v1?a#b", "", "tb-proxy refuses the request with 400: its query has two meanings.\n"},
 		{"GET /health", "Host: h.test", `No rule applies: the request passes, without rate limit fields.
 
 These rules do not apply: one/r, two/r

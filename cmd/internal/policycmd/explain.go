@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/cmd/internal/beforerules"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
@@ -56,16 +57,10 @@ func (c *Explain) Run(ctx context.Context, std cli.IO) error {
 		from = a.String()
 	}
 	fmt.Fprintf(std.Stdout, "%s %s from %s\n\n", r.Method, r.URL.RequestURI(), from)
-	if !httplimit.CanForward(r) {
-		fmt.Fprintln(std.Stdout, "tb-proxy refuses the request with 400: it cannot send it on as it is.")
+	if status, why := beforerules.Status(r); status != 0 {
+		fmt.Fprintf(std.Stdout, "tb-proxy refuses the request with %d: %s.\n", status, why)
 		return nil
 	}
-	path, rawPath, ok := httplimit.ResolvePath(r.URL)
-	if !ok {
-		fmt.Fprintln(std.Stdout, "tb-proxy refuses the request with 400: its path has two meanings.")
-		return nil
-	}
-	r.URL.Path, r.URL.RawPath = path, rawPath
 	write(std.Stdout, limiter.Explain(r), limiter.Stats())
 	return nil
 }

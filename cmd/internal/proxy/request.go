@@ -5,42 +5,17 @@ import (
 	"net/textproto"
 	"strings"
 
-	"github.com/seed-181794aa/ratelimit/httplimit"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/beforerules"
 )
 
 // check returns the status of a request that is not passed on, or 0.
 func (p *Proxy) check(r *http.Request) int {
-	switch {
-	case r.Method == http.MethodTrace, r.Method == http.MethodConnect:
-		return http.StatusNotImplemented
-	case p.via.sent(r.Header):
+	if p.via.sent(r.Header) {
 		p.errors.Error("loop: the upstream sends requests back to the proxy", "path", r.URL.Path)
 		return http.StatusLoopDetected
-	case !httplimit.CanForward(r), hasTwoMeanings(r.URL.RawQuery), !resolvePath(r):
-		return http.StatusBadRequest
 	}
-	return 0
-}
-
-// hasTwoMeanings reports whether the upstream may read another query than the rules. Some servers
-// end a query at a #, and httputil.ReverseProxy drops one with more than 10,000 parameters.
-func hasTwoMeanings(query string) bool {
-	return strings.Contains(query, "#") || strings.Count(query, "&") >= 10_000
-}
-
-// resolvePath replaces the path of a request by the path that the selectors of the policy compare,
-// so that the upstream cannot read another one. It reports false if there is no such path.
-func resolvePath(r *http.Request) bool {
-	path, rawPath, ok := httplimit.ResolvePath(r.URL)
-	if !ok || !strings.HasPrefix(path, "/") { // as in OPTIONS *
-		return false
-	}
-	if path != r.URL.Path || rawPath != r.URL.RawPath {
-		u := *r.URL
-		u.Path, u.RawPath = path, rawPath
-		r.URL = &u
-	}
-	return true
+	status, _ := beforerules.Status(r)
+	return status
 }
 
 // dropMisreadable drops the fields whose names have other characters than letters, digits and
@@ -102,15 +77,5 @@ func (p *Proxy) dropForged(r *http.Request) {
 
 // namesClient reports whether a field, named in canonical form, may have the client's address.
 func (p *Proxy) namesClient(name string) bool {
-	return isForwarding(name) || name == p.addressHeader
-}
-
-// isForwarding reports whether a field, named in canonical form, is one in which a proxy
-// reports the client or the client's request.
-func isForwarding(name string) bool {
-	if !strings.HasPrefix(name, "X") && !strings.HasPrefix(name, "F") {
-		return false
-	}
-	plain := strings.ToLower(strings.ReplaceAll(name, "_", "-"))
-	return strings.HasPrefix(plain, "x-forwarded") || plain == "x-real-ip" || plain == "forwarded"
+	return beforerules.IsForwarding(name) || name == p.addressHeader
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// integer is the type of a count.
 type integer interface {
 	~int | ~int64 | ~uint32 | ~uint64
 }

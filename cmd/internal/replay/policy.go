@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
+	"github.com/seed-181794aa/ratelimit/cmd/internal/beforerules"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/internal/compositekey"
@@ -37,7 +39,7 @@ type policyMode struct {
 func newPolicyMode(o *Options) (*policyMode, error) {
 	p := &policyMode{refusals: make(map[string]map[string]uint64), maxKeys: o.MaxKeys}
 	p.request = http.Request{
-		URL: &p.url, Header: http.Header{}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
 	var err error
 	if p.keyer, err = newKeyer(o); err != nil {
@@ -55,7 +57,6 @@ func newPolicyMode(o *Options) (*policyMode, error) {
 	return p, err
 }
 
-// countKey counts a refusal of the key of a rule.
 func (p *policyMode) countKey(_ *http.Request, e httplimit.Event) {
 	if e.Allowed {
 		return
@@ -69,7 +70,6 @@ func (p *policyMode) countKey(_ *http.Request, e httplimit.Event) {
 	}
 }
 
-// pack returns what the rules look at. The cost is theirs.
 func (p *policyMode) pack(rec *accesslog.Record, format accesslog.Format) pending {
 	peer, forwarded := p.origin(rec)
 	p.packed = compositekey.Append(p.packed[:0], peer)
@@ -82,8 +82,9 @@ func (p *policyMode) pack(rec *accesslog.Record, format accesslog.Format) pendin
 		switch {
 		case i == thePath && len(v) == 0 && (len(rec.Method) > 0 || format.NamesFields()):
 			v = []byte("/") // as in GET http://host HTTP/1.1, or the log has no paths
-		case i == theQuery && part.rule == "": // it may be long
-			v = nil
+		case i == theQuery && part.rule == "": // it may be long: only what tb-proxy refuses counts
+			at := bytes.IndexAny(v, "# ")
+			v = v[max(at, 0):max(at+1, 0)]
 		}
 		p.packed = compositekey.Append(p.packed, v)
 	}
@@ -100,18 +101,21 @@ func (p *policyMode) decide(at pending) (granted bool, err error) {
 	if forwarded != "" {
 		r.Header["X-Forwarded-For"] = []string{forwarded}
 	}
+	trusted := p.limiter.TrustsPeer(r)
 	for i, part := range p.parts[headers:] {
-		if v := values[headers+i]; v != "" {
-			r.Header[strings.TrimPrefix(part.name, "header:")] = strings.Split(v, "\n")
+		name := strings.TrimPrefix(part.name, "header:")
+		if v := values[headers+i]; v != "" && (trusted || !beforerules.IsForwarding(name)) {
+			r.Header[name] = strings.Split(v, "\n")
 		}
 	}
 	r.Method, r.Host = cmp.Or(values[theMethod], http.MethodGet), values[theHost]
 	path, raw, ok := resolve(values[thePath])
-	if !ok {
+	p.url = url.URL{Path: path, RawPath: raw, RawQuery: values[theQuery]}
+	r.URL = &p.url
+	if status, _ := beforerules.Status(r); !ok || status != 0 {
 		p.outcome.Unclear++
 		return false, nil
 	}
-	p.url = url.URL{Path: path, RawPath: raw, RawQuery: values[theQuery]}
 	if part := p.parts[theAddress]; part.rule != "" && p.limiter.ClientAddress(r).IsValid() {
 		part.seen++
 	}

@@ -97,6 +97,11 @@ func TestAPolicyByHand(t *testing.T) {
 			"1/3 a 1/3",
 		},
 		{
+			"field of a proxy that is not trusted", `{"name": "a", "limit_keys": ["header:x-real-ip"], ` +
+				config + `}`,
+			strings.Repeat(strings.Replace(get("1.1.1.1", "k"), "X-Api-Key", "X-Real-Ip", 1), 3), "3/0 a 0/0",
+		},
+		{
 			"query and match", `{"name": "q", "limit_keys": ["query:q"], "match": {"header:host": "h"}, ` +
 				config + `}`,
 			strings.Repeat(get("1.1.1.1", ""), 3) + jsonLine(0, "1.1.1.1", "GET", "h", "/?q=2", "") +
@@ -136,7 +141,7 @@ func TestAPolicyByHand(t *testing.T) {
 			strings.Repeat(requestLine("POST /a?q=1&r=2 HTTP/1.1"), 3) +
 				strings.Repeat(requestLine("GET /a?q=1 HTTP/1.1"), 3) +
 				requestLine("POST /a?q=2#x HTTP/1.1") + requestLine("POST / HTTP/1.1") +
-				requestLine("GET http://h HTTP/1.1"), "8/1 a 3/1", // the last one is for /
+				requestLine("GET http://h HTTP/1.1"), "7/1 a 2/1", // the last one is for /
 		},
 		{
 			"time", `{"name": "a", "limit_keys": [], "algorithm_config":
@@ -209,14 +214,15 @@ func TestRulesThatNoRequestHasTheKeysOf(t *testing.T) {
 	}
 }
 
-func TestPathsThatAProxyRefuses(t *testing.T) {
-	log := ""
+func TestRequestsThatAProxyAnswersItself(t *testing.T) {
+	log := requestLine("TRACE / HTTP/1.1") + requestLine("CONNECT h:443 HTTP/1.1") +
+		requestLine("GET /a?b#c HTTP/1.1") + requestLine("GET /a?b c HTTP/1.1")
 	for _, path := range []string{"/a", "/v1/..%2fx", "x", "*", "/%zz", "/a/../b"} {
 		log += strings.Replace(line("1.1.1.1", 1, 1), "/p", path, 1)
 	}
 	got := replayPolicy(t, `{"name": "a", "limit_keys": [],
 		"algorithm_config": {"tokens_per_second": 1, "burst": 1}}`, input("a", log)).Policy
-	if got.Unclear != 4 || got.counts() != "1/1 a 1/1" {
+	if got.Unclear != 8 || got.counts() != "1/1 a 1/1" {
 		t.Errorf("%d unclear, %s", got.Unclear, got.counts())
 	}
 }

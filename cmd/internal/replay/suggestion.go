@@ -162,7 +162,6 @@ func (s *Suggestion) whyNone(rep *Report) string {
 		durationText(l.refill()), spanText(rep), minIntervals)
 }
 
-// burstsFor returns the least bursts for a share of the clients.
 func burstsFor(o *Options, found *suggest.Result, share float64) (all []RateBurst) {
 	for i, rate := range o.Rates {
 		burst := found.ForClients(i, share)

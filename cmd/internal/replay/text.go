@@ -213,8 +213,8 @@ func (rep *Report) writeNotes(b *strings.Builder) {
 			"no "+name+": such requests share one bucket")
 	}
 	if rep.Policy != nil {
-		note(rep.Policy.Unclear, "request has", "requests have",
-			"no path that all servers read alike, and no rule decides it")
+		note(rep.Policy.Unclear, "request is", "requests are",
+			"answered by tb-proxy before any rule, such as for a path of two meanings")
 	}
 	for _, f := range rep.Files {
 		if f.NoZone {

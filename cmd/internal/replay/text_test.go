@@ -118,7 +118,7 @@ Refused most:
         1     a  ip:address=1.1.1.1
         1     s  all requests
 
-1 request has no path that all servers read alike, and no rule decides it.
+1 request is answered by tb-proxy before any rule, such as for a path of two meanings.
 `
 	if got := rendered(t, rep); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
