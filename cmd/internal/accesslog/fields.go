@@ -97,6 +97,12 @@ func (f *fields) set(slots []int, text []byte) {
 func (f *fields) fill(rec *Record) error {
 	rec.Peer = f.text(fieldPeer)
 	rec.Forwarded = f.text(fieldForwarded)
+	for _, list := range []*[]byte{&rec.Peer, &rec.Forwarded} {
+		if isList(*list) && bytes.ContainsAny(*list, "+%") { // for a space in IIS and CloudFront
+			plain := bytes.ReplaceAll(*list, []byte{'+'}, space)
+			*list = bytes.ReplaceAll(plain, []byte("%20"), space)
+		}
+	}
 	rec.User = f.text(fieldUser)
 	for _, text := range f.texts(fieldURI) {
 		if rec.setTarget(emptyIfDash(text)); rec.Path != nil || rec.Host != nil {

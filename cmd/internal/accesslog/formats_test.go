@@ -167,7 +167,8 @@ func TestFormats(t *testing.T) {
 		},
 		Logfmt: {
 			{"usual", logfmtLine, request{at, "192.0.2.7:5678", "eve", "h.example", "/a"}},
-			{"keys without a value", `msec=1431857103.123 debug ip= user=REDACTED remote_user=- path=/   done`,
+			{"keys without a value", `msec=1431857103.123 debug ip= user=REDACTED remote_user=-` +
+				` path=/   done`,
 				request{"2015-05-17T10:05:03.123Z", "", "", "", "/"}},
 			{"quoted quotes", `ts=1431857103 user="a\"b=\"c" path="/\\" time="17/May/2015:12:05:03 +0200"`,
 				request{at, "", `a"b="c`, "", `/\`}},

@@ -72,6 +72,8 @@ func TestForwarded(t *testing.T) {
 		{`{"ts":1431857103,"uri":"/","request":{"headers":` +
 			`{"X-Forwarded-For":["1.2.3.4","\n","192.0.2.7"]}}}`,
 			"1.2.3.4,\n,192.0.2.7"},
+		{`{"ts":1431857103,"status":200,"x-forwarded-for":"192.0.2.7,%2010.0.0.2"}`,
+			"192.0.2.7, 10.0.0.2"},
 		{`{"ts":1431857103,"uri":"/","request":{"headers":{"X-Forwarded-For":[]}}}`, ""},
 		{`{"ts":1431857103,"status":200,"ClientAddr":"10.0.0.1:99","ClientHost":"192.0.2.7"}`,
 			"192.0.2.7"},
@@ -80,10 +82,15 @@ func TestForwarded(t *testing.T) {
 		{`ts=1431857103 status=200 remote_addr=10.0.0.1 x_forwarded_for="192.0.2.7, 10.0.0.2"`,
 			"192.0.2.7, 10.0.0.2"},
 		{istioLine, "192.0.2.7"},
+		{"#Fields: date time c-ip sc-status X-Forwarded-For\n2015-05-17 10:05:03 10.0.0.1 200 " +
+			"192.0.2.7:33453,+192.0.2.8,%2010.0.0.2", "192.0.2.7:33453, 192.0.2.8, 10.0.0.2"},
 	} {
 		r, err := NewReader(t.Context(), "a.log", strings.NewReader(tt.line), Schema{})
 		var rec Record
-		if err = errors.Join(err, r.Next(&rec)); err != nil || string(rec.Forwarded) != tt.want {
+		if err = errors.Join(err, r.Next(&rec)); errors.Is(err, ErrMessage) { // #Fields
+			err = r.Next(&rec)
+		}
+		if err != nil || string(rec.Forwarded) != tt.want {
 			t.Errorf("%s: got %q, %v; want %q", tt.line, rec.Forwarded, err, tt.want)
 		}
 	}

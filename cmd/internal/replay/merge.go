@@ -12,7 +12,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
 )
 
-// source is an input of a replayer.
 type source struct {
 	input  Input
 	file   File

@@ -68,7 +68,6 @@ func (p *pathGroups) of(path []byte) *PathLimit {
 	return g
 }
 
-// choose chooses the groups by the requests so far.
 func (p *pathGroups) choose() {
 	delete(p.byPath, "")
 	most := slices.SortedFunc(maps.Values(p.byPath), func(a, b *PathLimit) int {

@@ -8,7 +8,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/accesslog"
 )
 
-// topKeys is how many keys a report has.
 const topKeys = 100
 
 // Report is the outcome of a replay. Its JSON form, which --json prints, is meant for

@@ -75,7 +75,6 @@ func (rep *Report) validity() string {
 		ofAll(s.Trial.Refused, s.Trial.Clients, rep.thing()))
 }
 
-// spanText writes the time from the first request to the last one.
 func spanText(rep *Report) string {
 	return durationText(max(rep.Last.Sub(rep.First).Round(time.Second), time.Second))
 }
@@ -109,7 +108,6 @@ func (r Rate) pace() string {
 	return r.String()
 }
 
-// thing returns what a key is.
 func (rep *Report) thing() string {
 	if slices.Equal(rep.KeyParts, []string{"ip"}) {
 		return "client"
@@ -117,7 +115,6 @@ func (rep *Report) thing() string {
 	return "key"
 }
 
-// writeData writes on how much data the answer is.
 func (rep *Report) writeData(b *strings.Builder) {
 	if rep.Requests > 0 {
 		fmt.Fprintf(b, "This is from %s in %s, %s to %s UTC.\n", counted(rep.Requests, "request"),
