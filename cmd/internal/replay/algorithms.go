@@ -16,7 +16,6 @@ type AlgorithmOutcome struct {
 	KeysRefused uint64 `json:"keys_refused"`
 }
 
-// contest decides requests by several algorithms.
 type contest struct {
 	burst, window uint64
 	outcomes      []AlgorithmOutcome

@@ -216,13 +216,14 @@ func TestRulesThatNoRequestHasTheKeysOf(t *testing.T) {
 
 func TestRequestsThatAProxyAnswersItself(t *testing.T) {
 	log := requestLine("TRACE / HTTP/1.1") + requestLine("CONNECT h:443 HTTP/1.1") +
-		requestLine("GET /a?b#c HTTP/1.1") + requestLine("GET /a?b c HTTP/1.1")
+		requestLine("GET /a?b#c HTTP/1.1") + requestLine("GET /a?b c HTTP/1.1") +
+		requestLine("GET /a b HTTP/1.1")
 	for _, path := range []string{"/a", "/v1/..%2fx", "x", "*", "/%zz", "/a/../b"} {
 		log += strings.Replace(line("1.1.1.1", 1, 1), "/p", path, 1)
 	}
 	got := replayPolicy(t, `{"name": "a", "limit_keys": [],
 		"algorithm_config": {"tokens_per_second": 1, "burst": 1}}`, input("a", log)).Policy
-	if got.Unclear != 8 || got.counts() != "1/1 a 1/1" {
+	if got.Unclear != 9 || got.counts() != "1/1 a 1/1" {
 		t.Errorf("%d unclear, %s", got.Unclear, got.counts())
 	}
 }

@@ -144,7 +144,6 @@ func (rep *Report) writeData(b *strings.Builder) {
 	}
 }
 
-// logName returns the name of the log, or of the first of several.
 func (rep *Report) logName() string {
 	if len(rep.Files) == 0 {
 		return "nothing"
