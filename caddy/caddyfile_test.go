@@ -187,6 +187,7 @@ func TestErrorsOfTheDirectiveHaveTheirPlace(t *testing.T) {
 		{limited("ipv6_prefixes 48 64\nkey {client_ip}"), "such as 64 56 48 (got 48 64), at Caddyfile:6"},
 		{rule("path /a /b"), `path "/b": want at most one path and one prefix`},
 		{rule("path /*/b"), `path "/*/b"`},
+		{rule("path /api*"), `path "/api*": want`},
 		{limited("except {\nmethod GET\npath \"\"\n}\nkey none"), `path "": want`},
 		{limited("method @writes\nkey none"), `method must be a method, such as GET (got "@writes"), at`},
 		{limited("on_missing ask\nkey none"), `"ask", want skip, reject or shared, at Caddyfile:6`},
@@ -210,7 +211,6 @@ func TestErrorsOfTheDirectiveHaveTheirPlace(t *testing.T) {
 		{rule("match @lost"), "unrecognized matcher name: @lost, at Caddyfile:4"},
 		{rule("match /a /b"), "at Caddyfile:4"},
 		{rule("match {\nlost x\n}"), "getting matcher module 'lost'"},
-		{rule("method GET\nmethod POST"), "method is there twice, at Caddyfile:5"},
 		{rule("cost NaN"), `"NaN" is not a number above 0`},
 		{rule("burst 1 {\nkey none\n}"), `unknown option "{" of a rule`},
 		{"token_bucket {\nrule a {\nkey none\nrate 5/s\nburst 2\n}\n" +

@@ -97,7 +97,8 @@ func paths(d *caddyfile.Dispenser, s *policy.Selector) error {
 		if isPrefix {
 			field = &s.PathPrefix
 		}
-		if arg == "" || *field != "" || strings.Contains(path, "*") {
+		isPart := isPrefix && !strings.HasSuffix(path, "/") // /api* of Caddy is also /apix
+		if arg == "" || *field != "" || strings.Contains(path, "*") || isPart {
 			return d.Errf("path %q: want at most one path and one prefix such as /api/*", arg)
 		}
 		*field = path
