@@ -37,9 +37,10 @@ func newPricing(c policy.Cost) pricing {
 	case "header":
 		name = http.CanonicalHeaderKey(name)
 		p.texts = func(c *call) []string { return listed(c.l.header(c.r, name)) }
-	case "query": // some servers end it at a #
+	case "query": // some servers end it at a # or, from HTTP/2, at a space, and take ; for &
 		p.texts = func(c *call) []string {
-			return slices.Collect(inQuery(strings.ReplaceAll(c.r.URL.RawQuery, "#", "&"), name))
+			query := strings.NewReplacer("#", "&", " ", "&", ";", "&").Replace(c.r.URL.RawQuery)
+			return slices.Collect(inQuery(query, name))
 		}
 	}
 	return p

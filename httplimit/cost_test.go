@@ -96,15 +96,13 @@ func TestCostFromQuery(t *testing.T) {
 		`"rps": 1, "burst": 9, "cost_source": "query:w", "default_cost": 0.25, "max_cost": 8`))
 	for query, want := range map[string]float64{
 		"w=5": 5, "x=1&%77=2.5&y": 2.5, "w=99#x": 8, "w=": 0.25, "W=5": 0.25, "w=5&w=3": 8, "": 0.25,
+		"w=5 x": 5, "x;w=5": 5,
 	} {
-		r := request()
-		r.URL.RawQuery = query
-		if got := s.costs(r); got != want {
+		if got := s.costs(request("/?" + query)); got != want {
 			t.Errorf("%q: costs %v, want %v", query, got, want)
 		}
 	}
-	r := request()
-	r.URL.RawQuery = "w=5"
+	r := request("/?w=5")
 	if w := s.send(r); w.Code != http.StatusOK || w.Header().Get("RateLimit-Remaining") != "4" {
 		t.Errorf("status %d, %v", w.Code, w.Header())
 	}

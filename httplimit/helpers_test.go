@@ -65,7 +65,7 @@ func newSite(t *testing.T, policy string, opts ...Option) *site {
 // request returns a request with the given header fields, as in "X-Api-Key: k". Lines that
 // start with a slash are the target, and lines without a colon are the method.
 func request(lines ...string) *http.Request {
-	method, target := http.MethodGet, "/"
+	method, target, query := http.MethodGet, "/", ""
 	header := http.Header{}
 	for _, line := range lines {
 		name, value, isField := strings.Cut(line, ": ")
@@ -73,13 +73,13 @@ func request(lines ...string) *http.Request {
 		case isField:
 			header.Add(name, value)
 		case line[0] == '/':
-			target = line
+			target, query, _ = strings.Cut(line, "?") // of which HTTP/2 may have blanks
 		default:
 			method = line
 		}
 	}
 	r := httptest.NewRequest(method, target, nil)
-	r.Header = header
+	r.Header, r.URL.RawQuery = header, query
 	return r
 }
 

@@ -297,7 +297,6 @@ func supports[T any](w http.ResponseWriter) bool {
 // Unwrap lets http.ResponseController set deadlines.
 func (m *meter) Unwrap() http.ResponseWriter { return m.ResponseWriter }
 
-// WriteHeader implements http.ResponseWriter.
 func (m *meter) WriteHeader(status int) {
 	isFinal := status < http.StatusContinue || status >= http.StatusOK ||
 		status == http.StatusSwitchingProtocols
@@ -307,7 +306,6 @@ func (m *meter) WriteHeader(status int) {
 	m.ResponseWriter.WriteHeader(status)
 }
 
-// Write implements http.ResponseWriter.
 func (m *meter) Write(b []byte) (int, error) {
 	m.s.readHeader(http.StatusOK, m.Header())
 	n, err := m.ResponseWriter.Write(b)
@@ -320,7 +318,6 @@ func (m *meter) Write(b []byte) (int, error) {
 
 type flusher struct{ *meter }
 
-// Flush implements http.Flusher.
 func (f flusher) Flush() { _ = f.FlushError() }
 
 // FlushError is what http.ResponseController calls.
@@ -331,7 +328,6 @@ func (f flusher) FlushError() error {
 
 type hijacker struct{ flusher }
 
-// Hijack implements http.Hijacker.
 func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffer, err := http.NewResponseController(h.ResponseWriter).Hijack()
 	if err == nil {
@@ -341,7 +337,6 @@ func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, buffer, err
 }
 
-// ReadFrom implements io.ReaderFrom.
 func (h hijacker) ReadFrom(src io.Reader) (int64, error) {
 	h.s.readHeader(http.StatusOK, h.Header())
 	if h.s.usage != nil {

@@ -192,14 +192,11 @@ func (l *memoryLimiter) ChargeInPlace(
 	return err
 }
 
-// Reset implements Resetter.
 func (l *memoryLimiter) Reset(_ context.Context, key string) error {
 	l.Limiter.Reset(key)
 	return nil
 }
 
-// SetLimit sets the limit of the tier.
 func (l *memoryLimiter) SetLimit(limit tb.Limit) error { return l.SetTier(l.tier, limit) }
 
-// Limit returns the limit of the tier.
 func (l *memoryLimiter) Limit() tb.Limit { return l.Tiers()[l.tier] }

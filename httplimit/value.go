@@ -132,7 +132,12 @@ func queryValue(query, name string) (value string, repeated bool) {
 		}
 		value = v
 	}
-	return value, value != "" && strings.Contains(query, "#") // where some servers end it
+	if strings.IndexByte(query, ';') >= 0 { // which some servers take for a &
+		for range inQuery(strings.ReplaceAll(query, ";", "&"), name) {
+			n--
+		}
+	}
+	return value, n < 0 || value != "" && strings.ContainsAny(query, "# ") // where some end it
 }
 
 // cookieValue returns the first value of a cookie in the lines of Cookie, and whether it has more.

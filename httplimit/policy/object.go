@@ -293,7 +293,6 @@ func (o *object) whole(name string, n *int, most int64) {
 	}
 }
 
-// MarshalJSON implements json.Marshaler.
 func (o *object) MarshalJSON() ([]byte, error) {
 	text := []byte{'{'}
 	for i, name := range o.names {
