@@ -94,8 +94,7 @@ func (c *call) claim(name string) any {
 			c.claims = c.l.claims(c.r)
 		}
 		if c.claims == nil && c.policy.unverifiedJWT {
-			tokens := c.l.header(c.r, "Authorization")
-			c.claims, c.ambiguousClaims = unverifiedClaims(tokens), len(tokens) > 1
+			c.claims, c.ambiguousClaims = unverifiedClaims(c.l.header(c.r, "Authorization"))
 		}
 	}
 	return c.claims[name]

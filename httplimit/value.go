@@ -65,8 +65,8 @@ func matcher(header, want string) (holds func(string) bool, must string) {
 	}
 }
 
-// normalizeCredentials writes the scheme in lower case, single spaces between words, and the
-// credentials of the scheme Basic as the one base64 text of their bytes.
+// normalizeCredentials writes the scheme in lower case, single spaces between words, the
+// credentials of Basic as the one base64 text of their bytes, and of Bearer only the token.
 func normalizeCredentials(v string) string {
 	words := strings.FieldsFunc(v, isBlank)
 	if len(words) == 0 {
@@ -77,11 +77,17 @@ func normalizeCredentials(v string) string {
 		if plain, err := base64.RawStdEncoding.DecodeString(text); err == nil {
 			words = []string{"basic", base64.StdEncoding.EncodeToString(plain)}
 		}
+	} else if words[0] == "bearer" && len(words) > 1 { // servers skip what follows
+		token, _, _ := strings.Cut(words[1], ",")
+		words = []string{"bearer", token}
 	}
 	return strings.Join(words, " ")
 }
 
 func isBlank(r rune) bool { return r == ' ' || r == '\t' }
+
+// isSpace also fits \xa0, which is a space for servers that take each byte for a character.
+func isSpace(r rune) bool { return unicode.IsSpace(r) || r == unicode.ReplacementChar }
 
 // mediaTypes returns the media types of a list in lower case and without parameters, with a comma
 // between them.
@@ -144,7 +150,6 @@ func queryValue(query, name string) (value string, repeated bool) {
 // Blanks around a name or a value, quotes around a value and escaped bytes of a value make no
 // difference, because some servers read through them.
 func cookieValue(lines []string, name string) (value string, repeated bool) {
-	isSpace := func(r rune) bool { return unicode.IsSpace(r) || r == unicode.ReplacementChar } // \xa0
 	found := false
 	for pair := range strings.SplitSeq(strings.Join(lines, ";"), ";") {
 		n, v, _ := strings.Cut(pair, "=")
@@ -209,35 +214,32 @@ func ContextWithClaims(ctx context.Context, claims map[string]any) context.Conte
 	return context.WithValue(ctx, claimsKey{}, claims)
 }
 
-// unverifiedClaims decodes the claims of a bearer token, the first of the values of Authorization.
-// It does not check the signature.
-func unverifiedClaims(values []string) map[string]any {
+// unverifiedClaims decodes the claims of the token in the values of Authorization. It does not
+// check the signature. Many servers read the token behind any scheme, or beside other words.
+func unverifiedClaims(values []string) (claims map[string]any, ambiguous bool) {
 	const most = 8 << 10 // bytes
-	if len(values) == 0 {
-		return nil
+	words := strings.FieldsFunc(strings.Join(values, " "), isSpace)
+	tokens := slices.DeleteFunc(words, func(word string) bool {
+		return word[0] != 'e' || strings.Count(word, ".") != 2 // base64 of {
+	})
+	ambiguous = len(values) > 1 || len(tokens) > 1
+	if len(tokens) == 0 {
+		return nil, ambiguous
 	}
-	words := strings.FieldsFunc(values[0], isBlank)
-	if len(words) != 2 || !strings.EqualFold(words[0], "Bearer") || len(words[1]) > most {
-		return nil
-	}
-	parts := strings.Split(words[1], ".")
-	if len(parts) != 3 {
-		return nil
-	}
-	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		return nil
+	text := strings.Split(tokens[0], ".")[1]
+	payload, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || len(text) > most {
+		return nil, ambiguous
 	}
 	d := json.NewDecoder(bytes.NewReader(payload))
 	d.UseNumber() // a float64 cannot hold an id such as 12345678901234567890
-	var claims map[string]any
 	if d.Decode(&claims) != nil {
-		return nil
+		return nil, ambiguous
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil
+		return nil, ambiguous
 	}
-	return claims
+	return claims, ambiguous
 }
 
 // claimText returns a claim as text, or "" if it is not a string, number or boolean. It uses
