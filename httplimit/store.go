@@ -160,7 +160,6 @@ func (m memory) Limiters(_ string, limits []tb.Limit) (all []tb.StoreLimiter, er
 	return all, err
 }
 
-// TakeAll implements Store. It returns no error.
 func (memory) TakeAll(
 	_ context.Context, t time.Time, charges []tb.Charge, buf []tb.Decision,
 ) (decisions []tb.Decision, allowed bool, err error) {

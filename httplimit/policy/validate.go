@@ -84,7 +84,7 @@ func (s *Selector) check(path Path, errs *Problems) {
 		}
 	}
 	for i, m := range s.Methods {
-		if !IsMethod(m) {
+		if !IsMethod(m) || m == "*" {
 			errs.Add(path.Field("methods").Index(i), "must be a method, such as GET (got %q)", m)
 		}
 	}

@@ -40,6 +40,9 @@ func (w *warner) set(s *RuleSet, path Path) {
 		w.Add(path.Field("rules"), "limit nothing, because all are shadow rules")
 	}
 	bounded := w.policy.boundsElsewhere(s)
+	if strings.Contains(s.Selector.PathExact+s.Selector.PathPrefix, "*") {
+		w.Add(path.Field("selector"), "has a * in a path, where it is a character like any other")
+	}
 	if anyEnforced && !bounded {
 		w.selector(&s.Selector, path.Field("selector"))
 	}
