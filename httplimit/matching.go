@@ -214,6 +214,8 @@ func picks(s *policy.Selector, r *http.Request, foldPaths bool) (picked, ambiguo
 		return true, false
 	}
 	p, _, ok := ResolvePath(r.URL)
+	// http.ServeMux resolves no path of CONNECT.
+	ok = ok && (r.Method != http.MethodConnect || r.URL.Path == "" || r.URL.Path == p)
 	// Some servers take backslashes and encoded slashes as slashes, several slashes as one, and
 	// parameters only in the last segment.
 	if p = withoutParameters(slashed(p)); strings.Contains(p, "//") {

@@ -207,7 +207,7 @@ func TestTheNextRuleAppliesToAnException(t *testing.T) {
 		{jsonRules(fallback, a), once, "a", "rest"},
 		{jsonRules(fallback, jsonRule("a", `["header:k"]`, 1, hidden+office)), once, "(a) rest", "rest"},
 		{jsonRules(below, a, b), []string{"/v1/..%2fx", "K: k"}, "a!", "b!"},
-		{jsonRules(below, a), []string{"/v1/..%2fx", "K: k"}, "a!", ""},
+		{jsonRules(below, a), []string{"CONNECT", "/v1/../x", "K: k"}, "a!", ""},
 		{jsonRules("", reject), nil, "a!", ""},
 	} {
 		s := newSite(t, c.policy)

@@ -72,7 +72,6 @@ type rule struct {
 	except     []exception
 }
 
-// compilation is the work of preparing a policy.
 type compilation struct {
 	l      *Limiter
 	policy *policy.Policy

@@ -147,7 +147,6 @@ func (l *Limiter) Restore(r io.Reader) (Restored, error) {
 	return s.done, nil
 }
 
-// restoration is the work of reading a snapshot.
 type restoration struct {
 	l       *Limiter
 	rules   map[string]*rule // that get buckets, by their snapshotIDs
