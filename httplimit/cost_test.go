@@ -7,7 +7,6 @@ import (
 	"testing"
 )
 
-// costs returns the cost of the request under the only rule.
 func (s *site) costs(r *http.Request) float64 {
 	s.t.Helper()
 	e := s.Explain(r)

@@ -172,8 +172,8 @@ func TestKeyWithoutALease(t *testing.T) {
 func TestSweepsEndWithTheLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, err := New(unconnected{}, hot, WithLease(time.Second))
-		if err != nil {
-			t.Fatal(err)
+		if err != nil || l.timeout != 50*time.Millisecond { // the default
+			t.Fatal(err, l.timeout)
 		}
 		ls := &l.leases
 		ls.get("a").claim.Store(&claim{end: ls.now() + ls.life*3/2})
