@@ -16,6 +16,7 @@ import (
 // Fields selects the answers with header fields, which Envoy adds to its response to the client.
 type Fields string
 
+// The values of Fields.
 const (
 	FieldsOff     Fields = "off"
 	FieldsRefused Fields = "refused" // with refusals
@@ -114,7 +115,6 @@ func (c *call) fields(allowed bool) []*core.HeaderValue {
 	return all
 }
 
-// namesOf returns names of fields that begin alike.
 func namesOf(prefix string) [3]string {
 	return [3]string{prefix + "-Limit", prefix + "-Remaining", prefix + "-Reset"}
 }
