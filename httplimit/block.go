@@ -38,7 +38,14 @@ func (c *call) lacksStanding(e *entry) (charge tb.StoreCharge, lacks bool, err e
 		return nil, false, err
 	}
 	d, err := charge.Peek(c.now)
-	return charge, err == nil && !d.Allowed, err
+	if lacks = err == nil && !d.Allowed; lacks && e.table != nil {
+		// A full table refuses a new key whatever it costs. A key that is there may owe a quantum.
+		least, _ := c.standingCharge(e, 1e-6)
+		least.MayWait(tb.Never)
+		d, err = least.Peek(c.now)
+		lacks = d.Allowed
+	}
+	return charge, lacks, err
 }
 
 // block holds both buckets of e, which has refused the request, if the costs that stand refuse it,

@@ -88,7 +88,6 @@ func (s *ruleState) place(r *rule) []tb.Limit {
 	return append(limits, slices.Repeat(limits[:1], count-len(limits))...)
 }
 
-// class is a class of a policy.Priority.
 type class struct {
 	name  string
 	share float64

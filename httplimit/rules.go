@@ -40,7 +40,6 @@ type set struct {
 	rules                []*rule // all, with the fallback
 }
 
-// exception is a policy.Exception prepared for requests.
 type exception struct {
 	policy.Selector
 	networks []netip.Prefix
@@ -51,7 +50,6 @@ type condition struct {
 	holds func(value string) bool
 }
 
-// rule is a policy.Rule prepared for requests.
 type rule struct {
 	policy.Rule
 	base     string // the name without the prefix of a parent network

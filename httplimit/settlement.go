@@ -254,7 +254,6 @@ func (s *Settlement) readHeader(status int, h http.Header) {
 	}
 }
 
-// readBody reads the costs that the body has shown.
 func (s *Settlement) readBody() {
 	if s.call.r.Method == http.MethodHead { // net/http drops the body
 		s.bytes = 0
@@ -274,7 +273,6 @@ func (s *Settlement) readBody() {
 	}
 }
 
-// meter is the ResponseWriter of a Settlement.
 type meter struct {
 	http.ResponseWriter
 	s *Settlement
