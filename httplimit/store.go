@@ -53,8 +53,6 @@ func (c *call) prepare(e *entry) (charge tb.Charge, err error) {
 		e.charge.Keep(e.keeps)
 	}
 	switch {
-	case e.OnLimit == policy.Delay && e.Shadow: // takes in advance, but the request does not wait
-		e.charge.MayWait(e.MaxDelay)
 	case e.OnLimit == policy.Delay:
 		e.charge.MayWait(min(e.MaxDelay, c.patience))
 	case e.Block > 0 && !e.price.inResponse:

@@ -223,6 +223,7 @@ func (c *call) takeShadows(failed error) {
 }
 
 func (c *call) takeShadow(e *entry) (err error) {
+	c.patience = e.MaxDelay // it takes in advance, but the request does not wait
 	if _, err = c.prepare(e); err != nil {
 		return err
 	}
