@@ -11,18 +11,12 @@ import (
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
-var _ = []any{tollboothBefore, tollboothAfter, tollboothTable, tollboothHere}
+var _ = []any{tollboothTable, tollboothHere}
 
 func tollboothBefore(next http.Handler) http.Handler {
 	lmt := tollbooth.NewLimiter(5, nil)
 	lmt.SetIPLookup(limiter.IPLookup{Name: "RemoteAddr"})
-	handler := tollbooth.LimitHandler(lmt, next)
-	return handler
-}
-
-func tollboothAfter(next http.Handler) http.Handler {
-	handler := httplimit.PerAddress(5, 5).Middleware(next)
-	return handler
+	return tollbooth.LimitHandler(lmt, next)
 }
 
 func tollboothTable(

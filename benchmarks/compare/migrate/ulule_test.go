@@ -7,25 +7,18 @@ import (
 
 	"github.com/ulule/limiter/v3"
 	"github.com/ulule/limiter/v3/drivers/middleware/stdlib"
+	"github.com/ulule/limiter/v3/drivers/store/memory"
 
 	"github.com/seed-181794aa/ratelimit"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
-var _ = []any{ululeBefore, ululeAfter, ululeTable, ululeHere}
+var _ = []any{ululeTable, ululeHere}
 
-func ululeBefore(store limiter.Store, next http.Handler) (http.Handler, error) {
-	rate, err := limiter.NewRateFromFormatted("10-M")
-	if err != nil {
-		return nil, err
-	}
-	handler := stdlib.NewMiddleware(limiter.New(store, rate)).Handler(next)
-	return handler, nil
-}
-
-func ululeAfter(next http.Handler) http.Handler {
-	handler := httplimit.PerAddress(10, 10.0/60).Middleware(next)
-	return handler
+func ululeBefore(next http.Handler) http.Handler {
+	store := memory.NewStoreWithOptions(limiter.StoreOptions{})
+	rate, _ := limiter.NewRateFromFormatted("10-M")
+	return stdlib.NewMiddleware(limiter.New(store, rate)).Handler(next)
 }
 
 func ululeTable(ctx context.Context, instance *limiter.Limiter, key string) []any {
