@@ -27,9 +27,10 @@ func main() {
 		log.Fatal(err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if _, err := io.Copy(os.Stdout, &reader{ctx, bucket, os.Stdin}); err != nil {
-		log.Print(err)
+	_, err = io.Copy(os.Stdout, &reader{ctx, bucket, os.Stdin})
+	stop()
+	if err != nil {
+		log.Fatal(err) // a copy that is not whole has another exit status
 	}
 }
 
