@@ -4,9 +4,9 @@ import "github.com/alecthomas/kong"
 
 // Vars has the help of the flags. kong inserts it where a tag names a variable.
 var Vars = kong.Vars{
-	"rls_config": "The directory with the limits, in files *.yaml of envoyproxy/ratelimit, or one" +
-		" such file; docs/rls.md has the format. The service reads it again when it changes and on" +
-		" SIGHUP.",
+	"rls_config": "The directory with the limits, in files *.yaml or *.yml of envoyproxy/ratelimit," +
+		" or one such file; docs/rls.md has the format. The service reads it again when it changes" +
+		" and on SIGHUP.",
 	"rls_check": "Read the configuration, print its errors and warnings, and end, with 1 if it has" +
 		" errors.",
 	"rls_xds": "Servers of xDS that have the limits, in place of files: host:port, separated by" +
