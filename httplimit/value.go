@@ -299,8 +299,8 @@ type ClientAddress struct {
 	// that find the address themselves, replaces Trusted and Header, and must be safe for concurrent
 	// use.
 	Find func(*http.Request) netip.Addr
-	// IPv4Bits and IPv6Bits are how many leading bits addresses of one bucket have in common.
-	// The defaults are 32 and 64, because a client usually has a whole /64 of IPv6.
+	// IPv4Bits (1 to 32) and IPv6Bits (1 to 128) are the leading bits that addresses of one bucket
+	// have in common. 0 means 32 and 64, because a client usually has a whole /64 of IPv6.
 	IPv4Bits, IPv6Bits int
 }
 

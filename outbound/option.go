@@ -17,8 +17,8 @@ type Rule struct {
 	// Name is the name of the rule in Stats, in hooks and in the store. It is ASCII without braces.
 	// If several rules of a Transport have it, those after the first have a number at its end.
 	Name string
-	// Limit is the burst and the rate of each key. The zero Limit has none: the rule then obeys what
-	// the server says, and nothing else. See the package documentation.
+	// Limit is the burst and the rate of each key. The zero Limit is learned from what the server
+	// says: docs/outbound.md has how.
 	Limit tb.Limit
 	// Key returns the key of a request, such as the token that the server counts by. The default is
 	// Host.
@@ -94,7 +94,8 @@ func WithStore(store httplimit.Store) Option { return func(t *Transport) { t.sto
 // if that leaves less than one token.
 func Margin(d time.Duration) Option { return func(t *Transport) { t.margin = d } }
 
-// WithMaxPause sets the longest pause that a server can cause. The default is an hour.
+// WithMaxPause sets the longest pause that a server can cause. The default is an hour. With 0 or
+// less there is no pause, and no limit is learned.
 func WithMaxPause(d time.Duration) Option { return func(t *Transport) { t.maxPause = d } }
 
 // WithRetries sets how often a request that the server refuses is sent again, after the pause. The
@@ -104,8 +105,8 @@ func WithMaxPause(d time.Duration) Option { return func(t *Transport) { t.maxPau
 func WithRetries(most int) Option { return func(t *Transport) { t.retries = most } }
 
 // Hooks are functions that see what a Transport does. Each of them may be nil. They must be safe
-// for concurrent use, should return soon, and must not send requests with the Transport. rule is
-// the name of a rule.
+// for concurrent use, should return soon, must not send requests with the Transport, and must leave
+// the body of a response to its caller. rule is the name of a rule.
 type Hooks struct {
 	// Waits is called before an attempt waits.
 	Waits func(r *http.Request, rule string, wait time.Duration)
@@ -120,6 +121,5 @@ type Hooks struct {
 // WithHooks sets the hooks.
 func WithHooks(h Hooks) Option { return func(t *Transport) { t.hooks = h } }
 
-// WithLogger logs pauses, refusals and failures of the store. It logs no keys, because they may be
-// secret.
+// WithLogger logs pauses, refusals and failures of the store, and no keys, which may be secret.
 func WithLogger(l *slog.Logger) Option { return func(t *Transport) { t.logger = l } }

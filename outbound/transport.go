@@ -34,8 +34,8 @@ type Transport struct {
 }
 
 // New returns a Transport that sends requests with base, or with http.DefaultTransport if base is
-// nil. Without a rule, it has one for each host that has no limit. New panics if an option is out
-// of range or the store fails.
+// nil. The default rule has no limit, and hosts as keys. New panics if an option is out of range or
+// the store fails.
 func New(base http.RoundTripper, opts ...Option) *Transport {
 	if base == nil {
 		base = http.DefaultTransport
@@ -62,8 +62,8 @@ func New(base http.RoundTripper, opts ...Option) *Transport {
 	return t
 }
 
-// RoundTrip implements http.RoundTripper. The error is a *tb.WaitError, without an attempt, if the
-// deadline of the request's context is too near for the wait, or the cost is above the capacity.
+// RoundTrip implements http.RoundTripper. Without an attempt, the error is the context's if that
+// has ended, or a *tb.WaitError: its deadline is too near, or the cost is above the capacity.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	a := t.begin(r)
 	defer a.end()
