@@ -31,6 +31,7 @@ func Observe(m metric.Meter, l *httplimit.Limiter) (metric.Registration, error) 
 			}
 			o.ObserveInt64(requests, int64(s.Granted), with("outcome", "granted"))
 			o.ObserveInt64(requests, int64(s.Refused), with("outcome", "refused"))
+			o.ObserveInt64(requests, int64(s.Rejected), with("outcome", "rejected"))
 			o.ObserveInt64(requests, int64(s.ShadowGranted), with("outcome", "shadow_granted"))
 			o.ObserveInt64(requests, int64(s.ShadowRefused), with("outcome", "shadow_refused"))
 			o.ObserveInt64(errs, int64(s.Errors), one)

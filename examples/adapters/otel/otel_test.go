@@ -48,20 +48,19 @@ func collect(t *testing.T, reader metric.Reader) map[string]float64 {
 	return all
 }
 
-// A rule and a shadow rule for API keys have tables of two buckets. The instruments are metrics of
-// tb-proxy, with dots.
+// A rule and its shadow have tables of two buckets. The metrics are those of tb-proxy, with dots.
 func TestObserve(t *testing.T) {
 	now := time.Now()
 	rule := httplimit.Rule{
-		Name: "enforced", Keys: []string{"header:x-api-key"},
+		Name: "enforced", Keys: []string{"header:x-api-key"}, OnMissing: httplimit.Reject,
 		Limit: tb.Limit{Capacity: 4, Tokens: 1, Per: time.Hour},
 	}
 	shadow := rule
 	shadow.Name, shadow.Shadow, shadow.Limit.Capacity = "shadow", true, 2
 	l, err := httplimit.New(&httplimit.Policy{
-		Sets: []httplimit.RuleSet{
-			{Name: "api", Evaluation: httplimit.AllMatch, Rules: []httplimit.Rule{rule, shadow}},
-		},
+		Sets: []httplimit.RuleSet{{
+			Name: "api", Evaluation: httplimit.AllMatch, Rules: []httplimit.Rule{rule, shadow},
+		}},
 	}, httplimit.WithLimiterOptions(tb.WithMaxKeys(2), tb.WithClock(func() time.Time { return now })))
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +74,7 @@ func TestObserve(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range "aaaaaaabc" {
+	for _, key := range "aaaaaaabc " {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.Header.Set("X-Api-Key", string(key))
 		l.Decide(httptest.NewRecorder(), r)
@@ -83,10 +82,12 @@ func TestObserve(t *testing.T) {
 	want := map[string]float64{
 		"tb.requests outcome=granted,rule=enforced,set=api":        6,
 		"tb.requests outcome=refused,rule=enforced,set=api":        3,
+		"tb.requests outcome=rejected,rule=enforced,set=api":       1,
 		"tb.requests outcome=shadow_granted,rule=enforced,set=api": 0,
 		"tb.requests outcome=shadow_refused,rule=enforced,set=api": 0,
 		"tb.requests outcome=granted,rule=shadow,set=api":          0,
 		"tb.requests outcome=refused,rule=shadow,set=api":          0,
+		"tb.requests outcome=rejected,rule=shadow,set=api":         0,
 		"tb.requests outcome=shadow_granted,rule=shadow,set=api":   4,
 		"tb.requests outcome=shadow_refused,rule=shadow,set=api":   2,
 		"tb.errors rule=enforced,set=api":                          0,
