@@ -55,10 +55,10 @@ func (b *Bucket) Peek() Decision { return (*cas.Bucket)(b).Peek() }
 // Level returns how full the bucket is now. It takes nothing.
 func (b *Bucket) Level() Level { return (*cas.Bucket)(b).Level() }
 
-// AddAt puts a number of tokens into the bucket at t, a reading of its clock. They pay its debt
-// first, which moves the slots of reservations, and fill it up to its capacity. A negative number
-// takes tokens, also into a debt of up to 2³¹ tokens. AddAt does nothing if the number is NaN, or
-// if the debt would be paid only after the clock ends.
+// AddAt puts a number of tokens, rounded up to units, into the bucket at t, a reading of its clock.
+// They pay its debt first, which moves the slots of reservations, and fill it up to its capacity. A
+// negative number takes as many tokens, up to a debt of 2³¹ tokens. AddAt does nothing if the
+// number is NaN, or if the debt would be paid only after the clock ends.
 func (b *Bucket) AddAt(t time.Time, tokens float64) { (*cas.Bucket)(b).AddAt(t, tokens) }
 
 // SetLimit changes the limit. The bucket keeps its tokens, but not more than the new capacity, and
