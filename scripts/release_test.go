@@ -84,7 +84,7 @@ func TestReleasesFollowEachOther(t *testing.T) {
 	for _, version := range []string{"v0.1.0", "v1.0.0"} {
 		r.run("version=" + version + `
 			scripts/release $version |
-				grep "git push --atomic origin main $version store/$version cmd/app/$version"
+				grep "origin main store/$version cmd/app/$version && git push origin $version"
 			[[ -z $(git status --porcelain) ]]
 			[[ $(git tag --points-at HEAD^) == cmd/app/$version$'\n'store/$version$'\n'$version ]]
 			for module in store cmd/app examples/demo; do
