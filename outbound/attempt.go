@@ -149,13 +149,14 @@ func (a *attempt) take(parts []part) error {
 	}
 	if err != nil {
 		a.giveBack(parts, false)
+		return err
 	}
 	for i := range a.parts {
 		if p := &a.parts[i]; p.slot.After(now) && p.slot.After(a.slot) {
 			a.slot, a.slowest = p.slot, p.rule
 		}
 	}
-	return err
+	return nil
 }
 
 // charge takes the charges of parts, or none, within the time until the deadline.
@@ -239,7 +240,6 @@ func (a *attempt) giveBack(parts []part, isMoved bool) {
 	}
 }
 
-// takeTurns waits for the turns that the attempt needs, or for the end of its context.
 func (a *attempt) takeTurns() error {
 	ctx := a.r.Context()
 	for i := range a.parts {
@@ -298,25 +298,27 @@ func (a *attempt) wake(err error) error {
 
 // move calls f, which changes the bucket of a key. What waits for it gives back its tokens before,
 // and takes anew after, in the order in which it came. It keeps what it has of other keys. If all
-// of it has slots at end or later, it keeps them. k.takes is locked.
+// of it has tokens of k at end or later, it keeps them. k.takes is locked.
 func (t *Transport) move(k *key, end time.Time, f func()) {
 	t.lines.Lock()
 	all := slices.Clone(k.line)
 	t.lines.Unlock()
+	i := slices.Index(t.rules, k.rule)
 	isEarly := false
 	for _, a := range all { // in the same order in all keys
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		isEarly = isEarly || a.timer != nil && a.slot.Before(end)
+		isEarly = isEarly || a.timer != nil && a.parts[i].slot.Before(end)
 	}
 	all = slices.DeleteFunc(all, func(a *attempt) bool { return !isEarly || a.timer == nil })
-	i := slices.Index(t.rules, k.rule)
 	for _, a := range slices.Backward(all) {
 		a.giveBack(a.parts[i:i+1], true)
 	}
 	f()
 	for _, a := range all {
-		a.err = a.take(a.parts[i : i+1])
-		a.timer.Reset(time.Until(a.slot))
+		if a.err == nil { // or else it goes, and lacks what another key has not given
+			a.err = a.take(a.parts[i : i+1])
+			a.timer.Reset(time.Until(a.slot))
+		}
 	}
 }

@@ -41,7 +41,6 @@ var infinite = math.Inf(1) // a number that a response does not have
 
 const unknown time.Duration = -1 // a time that it does not have
 
-// notice is what a response says of one limit.
 type notice struct {
 	name      string
 	unit      Unit
@@ -57,7 +56,6 @@ func newNotice(name string) *notice {
 	}
 }
 
-// unitOf returns what a limit counts, by its unit or else its name.
 func unitOf(text string) Unit {
 	text = strings.ToLower(text)
 	switch {

@@ -187,7 +187,6 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// Whatever a server sends, the numbers have bounds.
 func FuzzFields(f *testing.F) {
 	for _, form := range forms {
 		f.Add(form.answer)

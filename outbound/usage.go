@@ -17,7 +17,7 @@ func (a *attempt) settle(response *http.Response, isRefusal bool) {
 		switch {
 		case p.rule.Usage == nil || p.slot.IsZero():
 		case isRefusal:
-			a.t.settle(p, 0)
+			_ = p.charge.Settle(0) // what waits must not go before the pause, nor after each refusal
 		case response.StatusCode == http.StatusSwitchingProtocols, response.Body == nil:
 		default:
 			if r := p.rule.Usage(a.r, response.Header); r != nil {
