@@ -9,15 +9,6 @@ import (
 	"testing"
 )
 
-func TestNoPolicyLimitsNothing(t *testing.T) {
-	_, url, _ := start(t, "", func(http.ResponseWriter, *http.Request) {})
-	for range 20 {
-		if r, _ := get(t, url); r.StatusCode != http.StatusOK || r.Header.Get("RateLimit") != "" {
-			t.Fatal(r.Status, r.Header)
-		}
-	}
-}
-
 // Each client of a trusted proxy has a bucket. A client that is not trusted cannot choose
 // another bucket by its X-Forwarded-For.
 func TestTrustedProxies(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/http/httputil"
 	"strings"
 	"sync"
@@ -44,11 +45,27 @@ func (p *Proxy) newReverseProxy() httputil.ReverseProxy {
 	}
 	return httputil.ReverseProxy{
 		Rewrite:      p.rewrite,
-		Transport:    transport,
+		Transport:    fewRetries{transport},
 		ErrorHandler: p.upstreamFailed,
 		BufferPool:   &buffers{},
 		ErrorLog:     daemon.NewErrorLog(p.errors),
 	}
+}
+
+// fewRetries is a transport that bounds how often a request reaches the upstream. net/http sends one
+// without a body again as long as the upstream closes a connection that served another request
+// before. So a request that makes the upstream close them, which the limiter counts once, would
+// reach it on each idle connection. After one retry there is none: the next connection is new.
+type fewRetries struct{ *http.Transport }
+
+func (t fewRetries) RoundTrip(r *http.Request) (*http.Response, error) {
+	attempts := 0
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
+		if attempts++; attempts == 2 {
+			t.CloseIdleConnections()
+		}
+	}}
+	return t.Transport.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
 }
 
 // rewrite turns the incoming request into the one for the upstream.
