@@ -59,9 +59,23 @@ func TestUnansweredRequests(t *testing.T) {
 			t.Error(r.Status)
 		}
 		wantLeft(t, p, 100)
+		wantUpstreamError(t, p, "connect")
 	}
+	var stopping *httptest.Server // with the second request, which net/http then sends again
+	stopping = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/stop" {
+			_ = stopping.Listener.Close()
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	t.Cleanup(stopping.Close)
+	nowhere, _ = url.Parse(stopping.URL)
+	p, front, _ := start(t, usageInHeader, nil, func(c *Config) { c.Upstream = nowhere })
+	get(t, front)
+	get(t, front+"/stop")
+	wantLeft(t, p, 80)
 	hang := make(chan struct{})
-	p, front, _ := start(t, usageInHeader, func(http.ResponseWriter, *http.Request) { <-hang },
+	p, front, _ = start(t, usageInHeader, func(http.ResponseWriter, *http.Request) { <-hang },
 		func(c *Config) { c.Timeout = time.Millisecond })
 	defer close(hang)
 	if r, _ := get(t, front); r.StatusCode != http.StatusGatewayTimeout {

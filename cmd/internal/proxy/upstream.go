@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -65,8 +66,15 @@ func (t fewRetries) RoundTrip(r *http.Request) (*http.Response, error) {
 			t.CloseIdleConnections()
 		}
 	}}
-	return t.Transport.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
+	answer, err := t.Transport.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
+	if err != nil && attempts > 0 {
+		err = fmt.Errorf("%w: %w", errSent, err)
+	}
+	return answer, err
 }
+
+// errSent is about a request that the upstream may have worked on.
+var errSent = errors.New("connected")
 
 // rewrite turns the incoming request into the one for the upstream.
 func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
@@ -113,7 +121,9 @@ func (p *Proxy) upstreamFailed(w http.ResponseWriter, r *http.Request, err error
 	switch {
 	case errors.As(err, &op) && op.Op == "dial":
 		reason = metrics.Connect
-		rec.settlement.Cancel() // the upstream has not worked on the request
+		if !errors.Is(err, errSent) {
+			rec.settlement.Cancel()
+		}
 	case errors.As(err, &timeout) && timeout.Timeout():
 		reason, status = metrics.Timeout, http.StatusGatewayTimeout
 	case rec.request.unread() || r.Header.Get("Upgrade") != "" || isLarge(r) || blamesClient(err):
