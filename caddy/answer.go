@@ -25,10 +25,8 @@ type answer struct {
 	problem []byte
 }
 
-// Header implements http.ResponseWriter.
 func (a *answer) Header() http.Header { return a.w.Header() }
 
-// WriteHeader implements http.ResponseWriter.
 func (a *answer) WriteHeader(status int) { a.status = status }
 
 // Write implements http.ResponseWriter. The limiter writes once.

@@ -45,19 +45,15 @@ func TestTheFirstExample(t *testing.T) {
 }
 
 func TestAllExamplesRun(t *testing.T) {
-	files := blocks(t, "caddyfile")
-	if len(files) < 2 {
-		t.Errorf("%d Caddyfiles, want at least 2", len(files))
+	files, handlers := blocks(t, "caddyfile"), blocks(t, "json")
+	if len(files) < 2 || len(handlers) == 0 {
+		t.Errorf("%d Caddyfiles and %d handlers", len(files), len(handlers))
 	}
 	policy := filepath.Join(t.TempDir(), "policy.json")
 	writeFile(t, policy, `{"name": "a", "limit_keys": ["ip:address"],
 		"algorithm_config": {"tokens_per_second": 5, "burst": 10}}`)
 	for _, text := range files {
 		start(t, strings.Replace(text, "policy.json", policy, 1))
-	}
-	handlers := blocks(t, "json")
-	if len(handlers) == 0 {
-		t.Error("no handlers in JSON")
 	}
 	for _, text := range handlers {
 		s := start(t, site("", perHour("r", "1", "key none")))

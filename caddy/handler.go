@@ -19,7 +19,7 @@ const defaultName = "default"
 
 // Handler limits requests by a policy. A refused request is an error of its route, with status 429,
 // 400 or 503, if the server has an error route for it. Otherwise the handler answers it with a
-// problem document (RFC 9457).
+// problem document (RFC 9457). Early data of HTTP/3 is an error with status 425.
 type Handler struct {
 	// Name is the name of the limiter. The default is "default", or in a Caddyfile a name of its own
 	// for each directive. Handlers with the same name share their buckets, and must have the same
@@ -84,6 +84,9 @@ func (h *Handler) document() ([]byte, error) {
 
 // ServeHTTP implements caddyhttp.MiddlewareHandler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	if r.TLS != nil && !r.TLS.HandshakeComplete { // its address may be forged, and it replayed
+		return caddyhttp.Error(http.StatusTooEarly, errors.New("the request is early data"))
+	}
 	if len(h.Matchers) > 0 { // which may have failed in the directive before an error route
 		caddyhttp.SetVar(r.Context(), matcherErrorVar, nil)
 	}
