@@ -152,7 +152,6 @@ func (a *App) stopWaiting() {
 // reaction is a caddyevents.Handler. It is a struct because Caddy logs it as JSON.
 type reaction struct{ do func() }
 
-// Handle implements caddyevents.Handler.
 func (r *reaction) Handle(context.Context, caddy.Event) error {
 	r.do()
 	return nil

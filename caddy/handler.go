@@ -90,8 +90,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	if len(h.Matchers) > 0 { // which may have failed in the directive before an error route
 		caddyhttp.SetVar(r.Context(), matcherErrorVar, nil)
 	}
-	a := &answer{handler: h, w: w}
+	a, method := &answer{handler: h, w: w}, r.Method
+	if r.Proto == "websocket" || r.Header.Get(":protocol") == "websocket" {
+		r.Method = http.MethodGet // of a CONNECT in HTTP/3 or HTTP/2, as reverse_proxy sends it
+	}
 	_, settlement, granted := h.limiter.Admit(a, r)
+	r.Method = method
 	if !granted {
 		return a.send(r)
 	}

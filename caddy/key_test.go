@@ -31,18 +31,23 @@ func TestTheAddressIsTheOneThatCaddyHasFound(t *testing.T) {
 	s.want(429, forwarded("203.0.113.2"))
 }
 
-// A client whose address Caddy does not know, such as a peer on a Unix socket, has a bucket with
-// all others of its kind. Blanks around a field, as HTTP/2 has them, make no other key.
-func TestAPeerWithoutAnAddress(t *testing.T) {
-	h := newHandler(t, `{"name": "r", "limit_keys": ["ip:address", "{http.request.header.X}"],
-		"algorithm_config": {"tokens_per_second": 0.001, "burst": 1}}`)
-	for i, status := range []int{425, 200, 429} {
-		r := httptest.NewRequest(http.MethodGet, "/", nil)
-		r.RemoteAddr, r.Header = "@", http.Header{"X": {"t" + strings.Repeat(" ", i)}}
+// Clients without an address, such as those of a Unix socket, share a bucket. Blanks around a field,
+// as HTTP/2 has them, make no other key, and neither does a WebSocket of HTTP/2 or HTTP/3. Early
+// data of HTTP/3, whose address may be forged, takes no token.
+func TestRequestsWithOneBucket(t *testing.T) {
+	h := newHandler(t, `{"name": "r", "algorithm_config": {"tokens_per_second": 0.001, "burst": 1},
+		"limit_keys": ["ip:address", "{http.request.header.X}", "{http.request.method}"]}`)
+	method := ""
+	next := func(_ http.ResponseWriter, r *http.Request) error { method = r.Method; return nil }
+	for i, status := range []int{425, 200, 429, 429} {
+		r := httptest.NewRequest([]string{"GET", "CONNECT", "CONNECT", "GET"}[i], "/", nil)
+		r.RemoteAddr, r.Proto = "@", []string{"HTTP/3.0", "websocket", "HTTP/2.0", "HTTP/3.0"}[i]
+		r.Header = http.Header{"X": {"t" + strings.Repeat(" ", i)}}
+		r.Header[":protocol"] = []string{2: "websocket", 3: ""}[i : i+1]
 		r.TLS = &tls.ConnectionState{HandshakeComplete: i > 0}
-		w, err := serve(h, r, caddyhttp.HandlerFunc(nothing))
-		if got := max(w.Code, statusOf(err)); got != status {
-			t.Errorf("status %d, want %d", got, status)
+		w, err := serve(h, r, caddyhttp.HandlerFunc(next))
+		if got := max(w.Code, statusOf(err)); got != status || i > 0 && method != "CONNECT" {
+			t.Errorf("status %d, want %d, after a %s", got, status, method)
 		}
 	}
 }

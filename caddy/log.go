@@ -45,19 +45,16 @@ func failed(_ *http.Request, e httplimit.Event) {
 // comes, because a store outlives the configuration that has opened it.
 type outages struct{ limiter string }
 
-// Handle implements slog.Handler.
 func (o outages) Handle(ctx context.Context, r slog.Record) error {
 	log := zapslog.NewHandler(caddy.Log().Core(), zapslog.WithName(appName))
 	return log.WithAttrs([]slog.Attr{slog.String("limiter", o.limiter)}).Handle(ctx, r)
 }
 
-// Enabled implements slog.Handler.
 func (outages) Enabled(context.Context, slog.Level) bool { return true }
 
 // WithAttrs implements slog.Handler. A store adds no attributes.
 func (o outages) WithAttrs([]slog.Attr) slog.Handler { return o }
 
-// WithGroup implements slog.Handler.
 func (o outages) WithGroup(string) slog.Handler { return o }
 
 // log logs an event. The rule is part of the message, because App.events is sampled by messages.
