@@ -32,7 +32,7 @@ func TestSpellingsOfFieldValues(t *testing.T) {
 				field("Authorization", "Bearer Ab,x")},
 			[]func(*http.Request){field("Authorization", "Bearer ab"),
 				field("Authorization", "BearerAb"), field("Authorization", "Basic Ab"),
-				field("Authorization", "Bearer AQ=="), field("Authorization", "Digest Ab, x")},
+				field("Authorization", "Bearer"), field("Authorization", "Digest Ab, x")},
 		},
 		{
 			"header:authorization", "Basic dTpw",
