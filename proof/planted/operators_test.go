@@ -158,18 +158,19 @@ func mutantsOf(t *testing.T, pkg string) (all []*mutant) {
 	return all
 }
 
-// plantAll writes the files of a package with all mutants of functions. A function begins with
-// the bodies of its mutants. The variable of the environment selects one. The compiler takes each
-// for a file with the number of the mutant.
-func plantAll(t *testing.T, dir, pkg string, all []*mutant) {
+// plantAll writes the files of a package with all valid mutants of functions. A function begins
+// with the bodies of its mutants. The variable of the environment selects one. The compiler takes
+// each for a file with the number of the mutant.
+func plantAll(t *testing.T, dir, pkg string, all []*mutant, invalid map[*mutant]bool) {
 	t.Helper()
 	byFile := map[string][]*mutant{}
 	for _, m := range all {
-		if m.function != nil {
-			byFile[m.file] = append(byFile[m.file], m)
-		}
+		byFile[m.file] = append(byFile[m.file], m)
 	}
-	for name, mutants := range byFile {
+	for name, mutants := range byFile { // also one whose mutants turn out to be invalid
+		mutants = slices.DeleteFunc(mutants, func(m *mutant) bool {
+			return m.function == nil || invalid[m]
+		})
 		text := read(t, filepath.Join(root, name))
 		var b strings.Builder
 		done := 0
@@ -274,8 +275,7 @@ func (c *code) plantValid(t *testing.T, pkg string, all []*mutant) (invalid map[
 	t.Helper()
 	invalid = map[*mutant]bool{}
 	for {
-		valid := slices.DeleteFunc(slices.Clone(all), func(m *mutant) bool { return invalid[m] })
-		plantAll(t, c.dir, pkg, valid)
+		plantAll(t, c.dir, pkg, all, invalid)
 		out, ok := c.build(t, pkg, "build", "-gcflags=-e", "-o", os.DevNull)
 		if ok {
 			return invalid
