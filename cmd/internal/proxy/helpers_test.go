@@ -74,7 +74,6 @@ func get(t *testing.T, url string, header ...string) (*http.Response, string) {
 	return testkit.Do(t, r)
 }
 
-// running is a command under way.
 type running struct {
 	*testkit.Running
 	proxy, admin string
@@ -94,7 +93,6 @@ func withDefaults(t *testing.T) *Command {
 	return c
 }
 
-// run runs a command on free ports.
 func run(t *testing.T, change func(*Command)) *running {
 	t.Helper()
 	c := withDefaults(t)
@@ -118,7 +116,6 @@ func run(t *testing.T, change func(*Command)) *running {
 	return r
 }
 
-// file writes a policy and returns its name.
 func file(t *testing.T, content string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "policy.json")

@@ -20,7 +20,6 @@ type rawConn struct {
 
 func (c rawConn) Read(p []byte) (int, error) { return c.Reader.Read(p) }
 
-// connect opens a connection and sends a text.
 func connect(t *testing.T, url, text string) rawConn {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))

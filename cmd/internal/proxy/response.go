@@ -169,7 +169,6 @@ func (rec *responseRecorder) boundBodyDrain() {
 	}
 }
 
-// finish ends the request, served or not.
 func (rec *responseRecorder) finish(r *http.Request) {
 	rec.settlement.Finish()
 	rec.request.release()

@@ -11,7 +11,6 @@ import (
 	"testing"
 )
 
-// sendRateLimit answers with the upstream's own RateLimit fields.
 func sendRateLimit(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("RateLimit-Remaining", "99")
 	w.Header().Set("X-RateLimit-Limit", "99")

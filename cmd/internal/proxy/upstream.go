@@ -11,6 +11,7 @@ import (
 	"net/http/httputil"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
@@ -120,8 +121,8 @@ func (p *Proxy) upstreamFailed(w http.ResponseWriter, r *http.Request, err error
 	var timeout interface{ Timeout() bool }
 	switch {
 	case errors.As(err, &op) && op.Op == "dial":
-		reason = metrics.Connect
-		if !errors.Is(err, errSent) {
+		reason, counts = metrics.Connect, !isExhausted(err)
+		if counts && !errors.Is(err, errSent) {
 			rec.settlement.Cancel()
 		}
 	case errors.As(err, &timeout) && timeout.Timeout():
@@ -130,10 +131,11 @@ func (p *Proxy) upstreamFailed(w http.ResponseWriter, r *http.Request, err error
 		// An upstream may close the connection because a header is too long, or a body too long or too
 		// slow. A WebSocket needs a connection of HTTP/1, which the upstream may not have.
 		counts = false
-		rec.settlement.Abandon()
 	}
 	if counts {
 		p.Metrics.UpstreamError(reason)
+	} else {
+		rec.settlement.Abandon()
 	}
 	p.errors.Error("upstream", "method", r.Method, "path", r.URL.Path, "reason", string(reason),
 		"error", err)
@@ -166,6 +168,14 @@ func isLarge(r *http.Request) bool {
 		fields += len(values)
 	}
 	return bytes >= 4<<10 || fields >= 100
+}
+
+// isExhausted reports whether the proxy has no file or no port left for a connection, for example
+// because clients have many. An error of DNS has no type.
+func isExhausted(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, syscall.EMFILE.Error()) ||
+		strings.Contains(text, syscall.EADDRNOTAVAIL.Error())
 }
 
 // blamesClient reports whether an upstream of HTTP/2 has ended a stream or a connection because it
