@@ -4,6 +4,8 @@ package beforerules
 
 import (
 	"net/http"
+	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
@@ -11,7 +13,7 @@ import (
 
 // Status returns the status with which tb-proxy answers a request that it does not pass on, and
 // why, or 0. It replaces the path of another request by the one that the selectors of the policy
-// compare, so that the upstream cannot read another path.
+// compare, so that the upstream cannot read another path, and escapes its query.
 func Status(r *http.Request) (status int, why string) {
 	switch {
 	case r.Method == http.MethodTrace, r.Method == http.MethodConnect:
@@ -20,30 +22,47 @@ func Status(r *http.Request) (status int, why string) {
 		return http.StatusBadRequest, "it cannot send it on as it is"
 	case hasTwoMeanings(r.URL.RawQuery):
 		return http.StatusBadRequest, "its query has two meanings"
-	case !resolvePath(r):
+	case !resolveURL(r):
 		return http.StatusBadRequest, "its path has two meanings"
 	}
 	return 0, ""
 }
 
 // hasTwoMeanings reports whether the upstream may read another query than the rules. Some servers
-// end a query at a #, and httputil.ReverseProxy drops one with more than 10,000 parameters.
+// end a query at a #, and those in Go read none with more than 10,000 parameters.
 func hasTwoMeanings(query string) bool {
 	return strings.Contains(query, "#") || strings.Count(query, "&") >= 10_000
 }
 
-// resolvePath reports false if there is no path that all servers read alike.
-func resolvePath(r *http.Request) bool {
+// resolveURL reports false if there is no path that all servers read alike.
+func resolveURL(r *http.Request) bool {
 	path, rawPath, ok := httplimit.ResolvePath(r.URL)
 	if !ok || !strings.HasPrefix(path, "/") { // as in OPTIONS *
 		return false
 	}
-	if path != r.URL.Path || rawPath != r.URL.RawPath {
+	query := escape(r.URL.RawQuery)
+	if path != r.URL.Path || rawPath != r.URL.RawPath || query != r.URL.RawQuery {
 		u := *r.URL
-		u.Path, u.RawPath = path, rawPath
+		u.Path, u.RawPath, u.RawQuery = path, rawPath, query
 		r.URL = &u
 	}
 	return true
+}
+
+var percent = regexp.MustCompile("%([[:xdigit:]]{2})?")
+
+// escape escapes each % of a query that begins no escape, as in ?discount=5%. Many servers read it
+// as it is. Others drop the parameter, as the rules would.
+func escape(query string) string {
+	if _, err := url.QueryUnescape(query); err == nil {
+		return query
+	}
+	return percent.ReplaceAllStringFunc(query, func(s string) string {
+		if s == "%" {
+			return "%25"
+		}
+		return s
+	})
 }
 
 // IsForwarding reports whether a field, named in canonical form, is one in which a proxy reports

@@ -78,7 +78,7 @@ func TestUpstreamGetsTheJudgedPath(t *testing.T) {
 		"/v1/../x": "/app/x", "/v1/%2e%2e/x": "/app/x", "/v1/.%2E/x": "/app/x", "/v1/..%2fx": "",
 		"/../x": "/app/x", "/../../x": "/app/x", "/%2e%2e/x": "/app/x", "/..%2fx": "",
 		"/..%5cx": "", "/..;/x": "", "//x": "/app/x", "/./x": "/app/x", "/x/..": "/app/",
-		"/a%2fb?c=d": "/app/a%2fb?c=d", "/x%00": "", "http://h/v1/../x": "/app/x",
+		"/a%2fb?c=1;2&b=5%": "/app/a%2fb?c=1;2&b=5%25", "/x%00": "", "http://h/v1/../x": "/app/x",
 		"http://h": "/app/", "*": "", "x:http://h/v1/x": "", "x:v1/x": "",
 		"/img/https%3A%2F%2Fh%2Fx": "/app/img/https%3A%2F%2Fh%2Fx", "/%2fx": "/app/%2fx",
 	} {

@@ -77,8 +77,8 @@ func (t fewRetries) RoundTrip(r *http.Request) (*http.Response, error) {
 // errSent is about a request that the upstream may have worked on.
 var errSent = errors.New("connected")
 
-// rewrite turns the incoming request into the one for the upstream.
 func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
+	r.Out.URL.RawQuery = r.In.URL.RawQuery // or parameters with a ; were missing
 	r.SetURL(p.Upstream)
 	if p.PreserveHost {
 		r.Out.Host = r.In.Host
