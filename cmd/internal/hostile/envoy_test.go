@@ -93,7 +93,11 @@ func TestEnvoyReportsCosts(t *testing.T) {
 	e = newEdge(t, answer, []*process{startRLS(t, limits(t))}, patient...)
 	e.add(t, "routes", "%DYNAMIC_METADATA(cost:tokens)%", "%REQ(x-cost)%",
 		"            apply_on_stream_done: true\n", "")
-	expect(t, "costs of requests", e.start(t).send(t, 20, "X-Cost", "10000"), "[200:10 429:10]")
+	f = e.start(t)
+	for _, cost := range []string{"0", "none", ""} { // takes nothing, as the example says
+		expect(t, "cost "+cost, f.send(t, 20, "X-Cost", cost), "[200:20]")
+	}
+	expect(t, "costs of requests", f.send(t, 20, "X-Cost", "10000"), "[200:10 429:10]")
 }
 
 // A connection is a hit.
@@ -255,12 +259,6 @@ func quotas(t *testing.T, name string) *process {
 		t.Fatal(asked.GetErrorDetail())
 	}
 	return p
-}
-
-// tb-rls accepts what Envoy AI Gateway sends for a QuotaPolicy.
-func TestLimitsOfAIGateway(t *testing.T) {
-	quotas(t, "tokens")
-	quotas(t, "clients")
 }
 
 // A quota of Envoy AI Gateway counts the tokens of responses. A request passes if one of its quotas
