@@ -43,7 +43,6 @@ func (t *totals) sum(all *[copies]counts) {
 	}
 }
 
-// open returns the number of requests that have begun and not ended.
 func (t *totals) open() uint64 {
 	if t.ended > t.begun { // a request was ended twice
 		return 0
@@ -72,7 +71,6 @@ func bucketOf(steps uint64) int {
 	return shift<<subBits + int(steps>>shift)
 }
 
-// lowest returns the least number of steps in a bucket.
 func lowest(bucket int) uint64 {
 	if bucket < subBuckets {
 		return uint64(bucket)
@@ -88,7 +86,6 @@ type distribution struct {
 	sum    float64 // of the latencies, in seconds
 }
 
-// add scales d and adds another distribution.
 func (d *distribution) add(scale float64, other *distribution) {
 	for i := range d.weight {
 		d.weight[i] = d.weight[i]*scale + other.weight[i]

@@ -19,7 +19,6 @@ type downstream struct {
 	quota   bucket
 }
 
-// request is a request that a limiter has granted.
 type request struct {
 	client *client
 	begin  time.Duration
@@ -28,7 +27,6 @@ type request struct {
 	ended  bool // answered, or its client has left
 }
 
-// accept takes a request, or fails it.
 func (d *downstream) accept(r *request) {
 	now := d.events.now
 	switch {
@@ -82,7 +80,6 @@ func (r *request) end(now time.Duration, good bool) {
 	}
 }
 
-// bucket is a token bucket.
 type bucket struct {
 	tokens float64
 	filled time.Duration

@@ -12,14 +12,12 @@ type events struct {
 	made int
 }
 
-// event is something that happens at an instant.
 type event struct {
 	at     time.Duration
 	number int // of two events at one instant the lower number comes first
 	happen func()
 }
 
-// add plans an event.
 func (e *events) add(at time.Duration, happen func()) {
 	e.made++
 	heap.Push(&e.list, event{at, e.made, happen})

@@ -106,10 +106,8 @@ func scenarios() []scenario {
 	return list
 }
 
-// full returns the full capacity, in requests a second.
 func (s *scenario) full() float64 { return float64(s.workers) / s.service.Seconds() }
 
-// capacity returns the capacity in a phase, in requests a second.
 func (s *scenario) capacity(p phase) float64 {
 	c := s.full() * p.workers * p.speed
 	if s.quota > 0 {
@@ -118,10 +116,8 @@ func (s *scenario) capacity(p phase) float64 {
 	return c
 }
 
-// count returns the number of clients.
 func (s *scenario) count() int { return max(1, s.clients) }
 
-// length returns the length of all phases.
 func (s *scenario) length() (d time.Duration) {
 	for _, p := range s.phases {
 		d += p.length
@@ -129,7 +125,6 @@ func (s *scenario) length() (d time.Duration) {
 	return d
 }
 
-// phaseAt returns the phase at an instant.
 func (s *scenario) phaseAt(now time.Duration) phase {
 	for _, p := range s.phases {
 		if now -= p.length; now < 0 {

@@ -22,7 +22,6 @@ type sample struct {
 	good        bool
 }
 
-// SetLimit implements adapt.Limiter.
 func (c *client) SetLimit(l tb.Limit) error {
 	c.rate = float64(l.Tokens) / l.Per.Seconds()
 	return nil
@@ -31,7 +30,6 @@ func (c *client) SetLimit(l tb.Limit) error {
 // step is the time between two rates of a run.
 const step = 100 * time.Millisecond
 
-// run is a run of a scenario.
 type run struct {
 	scenario *scenario
 	rates    [][]float64 // of each client, every step

@@ -295,6 +295,14 @@ func supports[T any](w http.ResponseWriter) bool {
 // Unwrap lets http.ResponseController set deadlines.
 func (m *meter) Unwrap() http.ResponseWriter { return m.ResponseWriter }
 
+// CloseNotify is for Stream of gin, which does not ask whether a writer has it.
+func (m *meter) CloseNotify() <-chan bool {
+	if w, ok := m.ResponseWriter.(interface{ CloseNotify() <-chan bool }); ok {
+		return w.CloseNotify()
+	}
+	return nil
+}
+
 func (m *meter) WriteHeader(status int) {
 	isFinal := status < http.StatusContinue || status >= http.StatusOK ||
 		status == http.StatusSwitchingProtocols
@@ -318,7 +326,6 @@ type flusher struct{ *meter }
 
 func (f flusher) Flush() { _ = f.FlushError() }
 
-// FlushError is what http.ResponseController calls.
 func (f flusher) FlushError() error {
 	f.s.readHeader(http.StatusOK, f.Header())
 	return http.NewResponseController(f.ResponseWriter).Flush()

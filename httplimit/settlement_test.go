@@ -197,7 +197,6 @@ func TestFilesOfForms(t *testing.T) {
 	}
 }
 
-// bare is a ResponseWriter without optional methods.
 type bare struct{ http.ResponseWriter }
 
 // wrapping is a ResponseWriter with optional methods for http.ResponseController only.
@@ -208,37 +207,44 @@ type errorFlusher interface{ FlushError() error }
 
 func (w wrapping) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
+// notifier is a writer of net/http: gin calls its method without asking.
+type notifier struct{ bare }
+
+func (notifier) CloseNotify() <-chan bool { return make(chan bool) }
+
 // Whatever methods a writer has, the writer of a Settlement has no others, except Flush and
-// ReadFrom beside Hijack.
+// ReadFrom beside Hijack, and CloseNotify.
 func TestOptionalMethodsOfWriters(t *testing.T) {
 	s := newSite(t, reporting("response:bytes", ""))
 	b := bare{httptest.NewRecorder()}
 	for i, c := range []struct {
 		w    http.ResponseWriter
-		want string // flush, hijack and read
+		want string // flush, hijack, read and close
 	}{
-		{b, "false false false"},
-		{wrapping{b}, "true false false"},
+		{b, "false false false false"},
+		{notifier{b}, "false false false true"},
+		{wrapping{b}, "true false false false"},
 		{struct {
 			bare
 			errorFlusher
-		}{bare: b}, "true false false"},
+		}{bare: b}, "true false false false"},
 		{struct {
 			bare
 			http.Flusher
 			io.ReaderFrom
-		}{bare: b}, "true false false"},
+		}{bare: b}, "true false false false"},
 		{struct {
 			bare
 			http.Hijacker
-		}{bare: b}, "true true true"},
+		}{bare: b}, "true true true false"},
 	} {
 		_, settlement, _ := s.Admit(b, request())
 		w := settlement.Writer(c.w)
 		_, flush := w.(http.Flusher)
 		_, hijack := w.(http.Hijacker)
 		_, read := w.(io.ReaderFrom)
-		if got := sprint(flush, hijack, read); got != c.want {
+		closes := w.(interface{ CloseNotify() <-chan bool }).CloseNotify() != nil
+		if got := sprint(flush, hijack, read, closes); got != c.want {
 			t.Errorf("writer %d: %s, want %s", i, got, c.want)
 		}
 		settlement.Cancel()

@@ -248,7 +248,6 @@ func TestReloadDuringASnapshot(t *testing.T) {
 	}
 }
 
-// onFirstWrite calls do before the first write.
 type onFirstWrite struct {
 	io.Writer
 	do func()

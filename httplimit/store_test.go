@@ -58,7 +58,6 @@ func fail(string) error { return errDown }
 // unlucky is a capacity that limiters of a referenceStore do not take.
 const unlucky = 13
 
-// referenceTier is the limiter of a tier.
 type referenceTier struct {
 	*mutex.Limiter[string]
 	tier  int

@@ -304,7 +304,6 @@ type ClientAddress struct {
 	IPv4Bits, IPv6Bits int
 }
 
-// addressFinder is a ClientAddress prepared for requests.
 type addressFinder struct {
 	clientaddr.Rules
 	header string

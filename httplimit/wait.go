@@ -227,7 +227,6 @@ func supplyTime(l tb.Limit, tokens float64) time.Duration {
 	return time.Duration(ns)
 }
 
-// ceilSeconds returns d in seconds, rounded up, and at least 1.
 func ceilSeconds(d time.Duration) int64 { return int64((d-1)/time.Second) + 1 }
 
 // retryAfter returns base and the jitter of this client: 0 to half of base, rounded up, so that
