@@ -256,7 +256,6 @@ func TestAdaptiveRequestsEnd(t *testing.T) {
 	ended("Finish after Hijack")
 }
 
-// hijackable is a ResponseWriter whose connection can be taken over.
 type hijackable struct{ *httptest.ResponseRecorder }
 
 func (hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) { return nil, nil, nil }

@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"crypto/tls"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -77,6 +78,21 @@ func TestFindReplacesTrustedProxies(t *testing.T) {
 		}
 		if l.TrustsPeer(r) {
 			t.Error("the peer is trusted")
+		}
+	}
+}
+
+// Early data of HTTP/3 has an address that may be forged. A rule that does not need it is enforced.
+func TestEarlyData(t *testing.T) {
+	const except = `"except": [{"ip:address": ["192.0.2.1"]}], `
+	for rule, want := range map[string]int{
+		jsonRule("r", `["ip:address"]`, 1, ""): 425, jsonRule("r", `["header:k"]`, 1, ""): 200,
+		strings.Replace(jsonRule("r", `[]`, 1, ""), "{", "{"+except, 1): 425,
+	} {
+		s, r := newSite(t, rule), by("192.0.2.1", "K: 1")
+		r.ProtoMajor, r.TLS = 3, &tls.ConnectionState{}
+		if w := s.send(r); w.Code != want {
+			t.Errorf("%s: status %d, want %d", rule, w.Code, want)
 		}
 	}
 }

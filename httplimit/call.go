@@ -108,6 +108,7 @@ const (
 	faulty // a key is missing or repeated, or servers read the path differently
 	failed // the store failed, and the request must not pass
 	gone   // the request ended while it waited
+	early  // data of HTTP/3 has an address that may be forged
 )
 
 // enforced yields the entries whose rules are not shadow rules.

@@ -39,6 +39,9 @@
 // No proxy is trusted by default: the client is the peer of the connection. A server behind a proxy
 // must set Trusted of [ClientAddress]. Otherwise all its clients share the bucket of the proxy.
 //
+// Early data of HTTP/3 gets status 425 if a rule, a shadow rule too, or an exception needs its
+// address, because that may be forged. Browsers send the request again.
+//
 // # Delay
 //
 // A rule with OnLimit [Delay] makes a request wait for its tokens instead of refusing it. Waiting

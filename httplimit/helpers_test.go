@@ -28,7 +28,6 @@ func mustParse(t testing.TB, policy string) *Policy {
 	return p
 }
 
-// mustNew returns a limiter of a policy in JSON.
 func mustNew(t testing.TB, policy string, opts ...Option) *Limiter {
 	t.Helper()
 	l, err := New(mustParse(t, policy), opts...)
@@ -83,7 +82,6 @@ func request(lines ...string) *http.Request {
 	return r
 }
 
-// by is a request of a client.
 func by(address string, lines ...string) *http.Request {
 	r := request(lines...)
 	r.RemoteAddr = "[" + address + "]:1"
@@ -122,7 +120,6 @@ func (s *site) unlimited(lines ...string) {
 	}
 }
 
-// reload puts a policy in force.
 func (s *site) reload(policy string) {
 	s.t.Helper()
 	if err := s.SetPolicy(mustParse(s.t, policy)); err != nil {
@@ -140,7 +137,6 @@ func (s *site) left(lines ...string) float64 {
 	return e[0].Level.Tokens
 }
 
-// answer makes f the handler behind the limiter.
 func (s *site) answer(f http.HandlerFunc) { s.handler = s.Middleware(f) }
 
 // applying returns the names of the rules that apply. Shadow rules are in brackets, and a rule that

@@ -135,7 +135,6 @@ func TestLongKeysAreHashed(t *testing.T) {
 	}
 }
 
-// bucketKey returns the key of a request's bucket.
 func bucketKey(t *testing.T, field string, opts ...Option) string {
 	s := newSite(t, jsonRules("", jsonRule("r", `["header:a", "header:b"]`, 1, "")), opts...)
 	c := s.begin(request(field, "B: b"))

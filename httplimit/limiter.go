@@ -47,7 +47,6 @@ func PerKey(
 	return per(rule, capacity, refillPerSec, append(slices.Clip(opts), WithExtractor("key", key)))
 }
 
-// per returns a limiter with one rule, to which it gives the limit.
 func per(rule policy.Rule, capacity int, refillPerSec float64, opts []Option) *Limiter {
 	var err error
 	rule.Limit, err = tb.LimitPerSecond(capacity, refillPerSec)
@@ -93,6 +92,7 @@ type Refusal struct {
 	//   - 429 if rules refuse the request.
 	//   - 400 if the request lacks a key, has a key more than once, or has a path that servers read
 	//     differently.
+	//   - 425 if the address is needed, and may be forged because the request is early data.
 	//   - 503 if the store failed, or the context timed out during a delay.
 	//   - 499 if the context was cancelled during a delay.
 	Status int
@@ -107,8 +107,8 @@ type Refusal struct {
 
 // RetryAfter returns how long the client should wait before it retries: the longest wait of the
 // Violations, or 4 s if the store failed, and up to half of it more, which spreads the clients out.
-// It reports false if no wait helps, because the status is 400 or a cost can never fit, and if the
-// request ended during a delay.
+// It reports false if no wait helps, because the status is 400 or 425 or a cost can never fit, and
+// if the request ended during a delay.
 func (r *Refusal) RetryAfter() (wait time.Duration, ok bool) {
 	if r.wait == tb.Never {
 		return 0, false

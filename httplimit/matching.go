@@ -51,8 +51,7 @@ func (c *call) collect(ladders []ladder, shadowsOnly bool) (applied bool) {
 	return applied
 }
 
-// collectGroup adds the rules of a group that apply, or only the shadow rules among them. It
-// reports whether any rule applies.
+// collectGroup is collect for one group.
 func (c *call) collectGroup(g []*rule, shadowsOnly bool) (applied bool) {
 	holds, repeated := c.matches(g[0].conditions)
 	if repeated != "" {

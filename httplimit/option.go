@@ -68,7 +68,6 @@ func (s *settings) apply(opts []Option) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// with returns an option that cannot fail.
 func with(change func(*settings)) Option { return withValid(true, "", change) }
 
 // withValid returns an option that is an error with a text unless its arguments are valid.
@@ -167,7 +166,6 @@ type Fields struct {
 
 var fieldName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-// prepare makes the name of a field canonical.
 func (f *Fields) prepare() error {
 	if f.Reason != "" && !fieldName.MatchString(f.Reason) {
 		return errors.New("Fields.Reason: want A-Z a-z 0-9 _ - or nothing")

@@ -68,7 +68,6 @@ func ParsePolicyFor(data []byte, opts ...Option) (*Policy, error) {
 	return l.parse(data)
 }
 
-// parse is ParsePolicyFor with the options of l.
 func (l *Limiter) parse(data []byte) (*Policy, error) {
 	return policy.ParseWith(data, func(p *Policy) policy.Problems {
 		_, errs := l.arrange(p)

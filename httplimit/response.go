@@ -213,7 +213,6 @@ func DropFields(h http.Header) {
 // failureRetry is the Retry-After, in seconds and without jitter, if the store failed.
 const failureRetry = 4
 
-// newRefusal returns a refusal for the application, which answers the request.
 func (c *call) newRefusal(o outcome, status int, detail string) *Refusal {
 	if c.header != nil {
 		c.header.Set("Cache-Control", "no-store")
@@ -253,6 +252,8 @@ func (c *call) refusal(o outcome) (binding *entry, status int, detail string) {
 		e := c.firstFault()
 		c.runHook(c.l.hooks.Refused, e, nil)
 		return e, http.StatusBadRequest, e.faultDetail()
+	case early:
+		return nil, http.StatusTooEarly, "The address of early data may be forged."
 	case failed:
 		if c.header != nil {
 			retry := strconv.FormatInt(c.retryAfter(failureRetry), 10)

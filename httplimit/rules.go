@@ -258,7 +258,6 @@ func ruleID(set, name string, keys []string) string {
 // that applies is used. The three evaluations are three ways to make ladders.
 type ladder [][]*rule
 
-// newLadders arranges rules as the evaluation demands.
 func newLadders(e policy.Evaluation, rules []*rule) (all []ladder) {
 	name := func(r *rule) string { return r.base }
 	ladderOf, groupOf := func(*rule) string { return "" }, name // FirstMatch: one ladder of rules

@@ -290,7 +290,6 @@ func TestValuesThatNeverHold(t *testing.T) {
 		"pathPrefix": "/\u00e9 b"}`, jsonRule("r", "[]", 1, `"match": {"header:k": "a\tb \u00e9"}`)))
 }
 
-// wantError wants an error with a path in a policy.
 func wantError(t *testing.T, policy, path string) {
 	t.Helper()
 	if _, err := ParsePolicyFor([]byte(policy)); err == nil || !strings.Contains(err.Error(), path) {

@@ -48,7 +48,7 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler {
 // fewest tokens left. If it is refused with 429, the rule has the longest wait, or a bucket that
 // the cost can never fit, and with 400 the request lacks a key of the rule, has it more than once,
 // or has a path that servers read differently. Decide returns the zero Decision, which has no Rule,
-// if no rule applied, the store failed or the request ended.
+// if no rule applied, the store failed, the request ended or it was early data.
 //
 // If a rule has its cost in the response, the estimate stands: Admit settles it. The rate of an
 // adaptive rule stays as it is.
@@ -106,6 +106,9 @@ func (l *Limiter) admit(w http.ResponseWriter, h http.Header, r *http.Request, o
 // decide charges the rules that apply, all or none.
 func (c *call) decide() outcome {
 	c.findRules()
+	if s := c.r.TLS; c.hasAddress && c.r.ProtoMajor == 3 && s != nil && !s.HandshakeComplete {
+		return early
+	}
 	if len(c.entries) == 0 {
 		return granted
 	}

@@ -54,7 +54,6 @@ func ParseWith(data []byte, check func(*Policy) Problems) (*Policy, error) {
 	return p, nil
 }
 
-// UnmarshalJSON is Parse.
 func (p *Policy) UnmarshalJSON(data []byte) error {
 	parsed, err := Parse(data)
 	if err == nil {

@@ -226,7 +226,6 @@ func TestRatesAreExactDecimals(t *testing.T) {
 	}
 }
 
-// perSecond returns the rate of a limit.
 func perSecond(l tb.Limit) *big.Rat {
 	x := big.NewRat(l.Tokens, int64(l.Per))
 	return x.Mul(x, big.NewRat(int64(time.Second), 1))

@@ -317,7 +317,6 @@ type reader struct {
 	writes bool // a document is made, and none is read
 }
 
-// document returns the one object in data.
 func (r *reader) document(data []byte) (*object, error) {
 	if !utf8.Valid(data) {
 		return nil, errors.New("not valid UTF-8")

@@ -94,7 +94,6 @@ type Rule struct {
 	alone bool // the rule is a document of its own
 }
 
-// matchKeys returns the keys of Match in order.
 func (r *Rule) matchKeys() []string { return slices.Sorted(maps.Keys(r.Match)) }
 
 // OnMissing says what a rule does with a request that lacks one of its keys.
@@ -129,7 +128,6 @@ type Exception struct {
 
 const fallbackName = "fallback_limit"
 
-// setPath returns where the set i is in the policy, for errors.
 func (p *Policy) setPath(i int) Path {
 	if p.Sets[i].path == "" && len(p.Sets) > 1 {
 		return Path("policies").Index(i).Field("spec")

@@ -229,7 +229,6 @@ func (b *Body) begin(c byte) {
 	}
 }
 
-// add adds a byte to the path.
 func (b *Body) add(c byte) {
 	if b.length < len(b.path) {
 		b.path[b.length] = c

@@ -37,5 +37,5 @@ func RateLimit(l *httplimit.Limiter, handler http.Handler) http.Handler {
 
 var codes = map[int]connect.Code{
 	400: connect.CodeInvalidArgument, 429: connect.CodeResourceExhausted,
-	499: connect.CodeCanceled, 503: connect.CodeUnavailable,
+	425: connect.CodeUnavailable, 499: connect.CodeCanceled, 503: connect.CodeUnavailable,
 }
