@@ -33,7 +33,8 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 		if own != r {
-			own.MultipartForm = r.MultipartForm // net/http removes its files
+			// net/http removes the files of the form, and outer middleware reports the pattern.
+			own.MultipartForm, own.Pattern = r.MultipartForm, r.Pattern
 		}
 		settlement.readHeader(http.StatusOK, w.Header()) // if net/http answers for the handler
 	})
