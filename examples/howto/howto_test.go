@@ -16,7 +16,6 @@ import (
 
 var handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 
-// statuses returns the answers to requests of users, in this order.
 func statuses(l *httplimit.Limiter, users ...string) (got []int) {
 	for _, user := range users {
 		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil)

@@ -19,6 +19,7 @@ import (
 func RateLimit(l *httplimit.Limiter, handler http.Handler) http.Handler {
 	errorWriter := connect.NewErrorWriter()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = r.WithContext(r.Context()) // net/http looks for what is left in the Body of its own
 		_, settlement, refusal := l.Take(w.Header(), r)
 		if refusal == nil {
 			defer settlement.Finish()

@@ -38,7 +38,6 @@ var (
 	}
 )
 
-// service returns a service whose answers are its calls.
 func service(l *httplimit.Limiter) http.Handler {
 	answer := func(_ context.Context, r *connect.Request[text]) (*connect.Response[text], error) {
 		return connect.NewResponse(r.Msg), nil
@@ -46,7 +45,6 @@ func service(l *httplimit.Limiter) http.Handler {
 	return RateLimit(l, connect.NewUnaryHandler(procedure, answer, idempotent))
 }
 
-// newClient returns a call of a service that answers one in an hour.
 func newClient(
 	t *testing.T, protocol connect.ClientOption, opts ...httplimit.Option,
 ) func() (*connect.Response[text], error) {
@@ -90,19 +88,24 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// A client that breaks its body off does not pay less than the estimate.
+// A client that breaks its body off does not pay less than the estimate. If the limiter replaces the
+// body, as with WithUsage, net/http's own request keeps it: the rest would be the next request.
 func TestBrokenBody(t *testing.T) {
 	l, err := httplimit.New(httplimit.Rules(httplimit.Rule{
-		Name: "r", Limit: tb.Limit{Capacity: 9, Tokens: 1, Per: time.Hour},
+		Name: "r", Limit: tb.Limit{Capacity: 9, Tokens: 1, Per: time.Hour}, Keys: []string{"wrap"},
 		Cost: httplimit.Cost{Source: "response:status", Statuses: map[string]float64{"4xx": 0, "5xx": 0}},
+	}), httplimit.WithExtractor("wrap", func(r *http.Request) string {
+		r.Body = io.NopCloser(r.Body)
+		return "key"
 	}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := httptest.NewRequest(http.MethodPost, procedure, iotest.ErrReader(io.ErrUnexpectedEOF))
 	r.Header.Set("Content-Type", "application/proto")
+	body := r.Body
 	service(l).ServeHTTP(httptest.NewRecorder(), r)
-	if s := l.Stats()[0]; s.Estimated != 1 {
-		t.Errorf("%d responses cost the estimate, %d another cost", s.Estimated, s.Settled)
+	if s := l.Stats()[0]; s.Estimated != 1 || r.Body != body {
+		t.Errorf("%d responses cost the estimate, %d another cost, %v", s.Estimated, s.Settled, r.Body)
 	}
 }

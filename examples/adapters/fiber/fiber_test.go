@@ -32,7 +32,6 @@ func TestFace(t *testing.T) {
 	facetest.Run(t, face)
 }
 
-// exchange sends a request on a connection, and returns the status and the body of the response.
 func exchange(t *testing.T, conn net.Conn, method, target, fields string) (int, string) {
 	t.Helper()
 	fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: h\r\n%s\r\n", method, target, fields)
@@ -109,7 +108,6 @@ func TestPathOfAUnixSocket(t *testing.T) {
 	}
 }
 
-// limited returns an app with a rule of one request an hour.
 func limited(t *testing.T, rule httplimit.Rule, opts ...httplimit.Option) *fiber.App {
 	t.Helper()
 	rule.Name, rule.Limit = "r", tb.Limit{Capacity: 1, Tokens: 1, Per: time.Hour}
@@ -123,7 +121,6 @@ func limited(t *testing.T, rule httplimit.Rule, opts ...httplimit.Option) *fiber
 	return f
 }
 
-// dial serves an app, and returns a connection to it.
 func dial(t *testing.T, f *fiber.App) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", serve(t, f, "tcp", "127.0.0.1:0"))
@@ -134,7 +131,6 @@ func dial(t *testing.T, f *fiber.App) net.Conn {
 	return conn
 }
 
-// serve serves an app until the test ends, and returns its address.
 func serve(t *testing.T, f *fiber.App, network, address string) string {
 	listener, err := net.Listen(network, address)
 	if err != nil {

@@ -15,11 +15,15 @@ import (
 // application calls Engine.SetTrustedProxies: see httplimit.WithClientAddress.
 func RateLimit(l *httplimit.Limiter) gin.HandlerFunc {
 	return func(c *gin.Context) {
+		own := c.Request // in whose Body net/http looks for what is left
+		c.Request = own.WithContext(own.Context())
 		decision, granted := l.Decide(c.Writer, c.Request)
 		if !granted {
 			c.Abort()
 			return
 		}
 		c.Set("ratelimit", decision)
+		c.Next()
+		own.MultipartForm = c.Request.MultipartForm // net/http removes its files
 	}
 }

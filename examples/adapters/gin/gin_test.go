@@ -1,6 +1,7 @@
 package gin
 
 import (
+	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -24,23 +25,25 @@ func TestFace(t *testing.T) {
 	facetest.Run(t, face)
 }
 
+// WithUsage replaces the body. The rest of that of net/http's own request would be the next one.
 func TestRateLimitOfOneRoute(t *testing.T) {
-	l := httplimit.PerAddress(1, 0.001)
+	l := httplimit.PerKey(1, 0.001, func(r *http.Request) string { r.Body = nil; return "" })
 	engine := gin.New()
 	engine.GET("/login", RateLimit(l), func(c *gin.Context) {
-		if d, ok := c.Get("ratelimit"); !ok || d.(httplimit.Decision).Rule != "per-address" {
+		if d, ok := c.Get("ratelimit"); !ok || d.(httplimit.Decision).Rule != "per-key" {
 			t.Errorf("the handler gets %+v", d)
 		}
+		c.Request.MultipartForm = &multipart.Form{}
 	})
 	engine.GET("/", func(*gin.Context) {})
-	for _, request := range []struct {
+	for i, request := range []struct {
 		path string
 		want int
 	}{{"/login", 200}, {"/login", 429}, {"/", 200}} {
-		w := httptest.NewRecorder()
-		engine.ServeHTTP(w, httptest.NewRequest(http.MethodGet, request.path, nil))
-		if w.Code != request.want {
-			t.Errorf("%s: status %d, want %d", request.path, w.Code, request.want)
+		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, request.path, nil)
+		engine.ServeHTTP(w, r)
+		if w.Code != request.want || r.Body == nil || (r.MultipartForm != nil) != (i == 0) {
+			t.Errorf("%s: status %d, want %d, %+v", request.path, w.Code, request.want, r)
 		}
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// collect returns the value of each time series, as in "tb.keys rule=x set=y".
 func collect(t *testing.T, reader metric.Reader) map[string]float64 {
 	t.Helper()
 	var data metricdata.ResourceMetrics
