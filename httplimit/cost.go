@@ -143,7 +143,8 @@ type Usage struct {
 	// Estimate returns the tokens that a request takes until its response has ended, such as the most
 	// that its body asks for. Cost.Min and Cost.Max bound them. They are Cost.Default if Estimate is
 	// nil or returns no number above 0. If it reads the body, it must put one with the same bytes in
-	// its place, so a handler that calls Decide or Admit passes a copy of net/http's own request.
+	// its place, so a handler that calls Decide, Admit or Take passes a copy of net/http's own
+	// request: otherwise the rest of a body can be read as the next request.
 	Estimate func(r *http.Request) float64
 	// Read returns the reader of a response with this header, or nil if the response has no usage
 	// that can be read.

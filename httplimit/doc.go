@@ -28,7 +28,7 @@
 //
 // The cost of a request may be in its response, such as the tokens of a language model: see [Cost].
 // Middleware charges an estimate and settles it when the response has ended. The ResponseWriter of
-// such a request is wrapped and keeps its optional methods. docs/policy.md states the bound. An
+// such a request is wrapped: see [Settlement.Writer]. docs/policy.md states the bound. An
 // application without Middleware calls [Limiter.Admit] and settles with the [Settlement].
 //
 // A server that is not of net/http makes a Request for its rules, and calls [Limiter.Take].

@@ -121,7 +121,6 @@ func times(l tb.Limit, n int) tb.Limit {
 	return l
 }
 
-// checkParents checks what is said of parent networks in the keys of a rule at path.
 func (r *Rule) checkParents(path Path, errs *Problems) {
 	first := -1
 	for i, k := range r.Keys {
