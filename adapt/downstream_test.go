@@ -42,7 +42,6 @@ func (d *downstream) accept(r *request) {
 	}
 }
 
-// serve gives waiting requests to idle workers.
 func (d *downstream) serve() {
 	workers, slower := d.s.workersAt(d.events.now)
 	for d.busy < workers && len(d.waiting) > 0 {

@@ -23,7 +23,6 @@ func (e *events) add(at time.Duration, happen func()) {
 	heap.Push(&e.list, event{at, e.made, happen})
 }
 
-// until lets all events before an instant happen.
 func (e *events) until(end time.Duration) {
 	for len(e.list) > 0 && e.list[0].at < end {
 		next := heap.Pop(&e.list).(event)

@@ -34,7 +34,6 @@ type scenario struct {
 	phases   []phase
 }
 
-// order is the order in which requests are served.
 type order int
 
 const (

@@ -109,7 +109,6 @@ func (s *site) granted(n int, lines ...string) {
 	}
 }
 
-// unlimited wants no rule to apply to the request.
 func (s *site) unlimited(lines ...string) {
 	s.t.Helper()
 	if got := s.Explain(request(lines...)); len(got) > 0 {

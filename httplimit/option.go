@@ -218,8 +218,8 @@ type Hooks struct {
 	// the longest delay. The request may be refused or end after all.
 	Delayed func(*http.Request, Event)
 	// Refused is called for each request that is refused with 429 or 400, with the decision of the
-	// binding rule: see Limiter.Decide. It is not called for 499 and 503. With 400, RetryAfter is
-	// tb.Never.
+	// binding rule: see Limiter.Decide. It is not called for 425, 499 and 503. With 400,
+	// RetryAfter is tb.Never.
 	Refused func(*http.Request, Event)
 	// Shadow is called for each shadow rule that applies to a granted request, with the
 	// decision that the rule would have made.

@@ -31,14 +31,16 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler {
 				r = r.WithContext(context.WithValue(r.Context(), decisionKey{}, d))
 			}
 		}
-		next.ServeHTTP(w, r)
 		if own != r {
-			// net/http removes the files of the form, and outer middleware reports the pattern.
-			own.MultipartForm, own.Pattern = r.MultipartForm, r.Pattern
+			defer handBack(own, r) // also if the handler panics
 		}
+		next.ServeHTTP(w, r)
 		settlement.readHeader(http.StatusOK, w.Header()) // if net/http answers for the handler
 	})
 }
+
+// handBack lets net/http remove the files of the form, and outer middleware report the pattern.
+func handBack(own, r *http.Request) { own.MultipartForm, own.Pattern = r.MultipartForm, r.Pattern }
 
 // Decide takes the tokens for a request, where there is no handler to wrap. If the policy grants
 // them, Decide sets fields in w's header. If not, Decide or the function of WithRefusal writes the

@@ -145,7 +145,6 @@ func (s *RuleSet) All() iter.Seq[*Rule] {
 // AllOf yields the rules of the set i, and then its fallback, each with its path.
 func (p *Policy) AllOf(i int) iter.Seq2[*Rule, Path] { return p.Sets[i].all(p.setPath(i)) }
 
-// all is All with the path of each rule. The set is at path.
 func (s *RuleSet) all(path Path) iter.Seq2[*Rule, Path] {
 	return func(yield func(*Rule, Path) bool) {
 		for i := range s.Rules {

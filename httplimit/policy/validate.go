@@ -90,7 +90,6 @@ func (s *Selector) check(path Path, errs *Problems) {
 	}
 }
 
-// checkExceptions checks the exceptions at a path, but their networks.
 func checkExceptions(all []Exception, path Path, errs *Problems) {
 	for i := range all {
 		e := &all[i]

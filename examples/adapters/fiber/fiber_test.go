@@ -75,7 +75,6 @@ func TestKeysInReusedMemory(t *testing.T) {
 	}
 }
 
-// The limiter sees the parts of a request as net/http would have them.
 func TestRequest(t *testing.T) {
 	var got http.Request
 	host := httplimit.WithExtractor("host", func(r *http.Request) string { got = *r; return r.Host })
@@ -91,7 +90,6 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// A client on a Unix socket cannot choose its address by the path of its own socket.
 func TestPathOfAUnixSocket(t *testing.T) {
 	t.Chdir(t.TempDir())
 	serve(t, limited(t, httplimit.Rule{Keys: []string{"ip:address"}}), "unix", "server")

@@ -23,7 +23,7 @@ func RateLimit(l *httplimit.Limiter) gin.HandlerFunc {
 			return
 		}
 		c.Set("ratelimit", decision)
+		defer func() { own.MultipartForm = c.Request.MultipartForm }() // net/http removes its files
 		c.Next()
-		own.MultipartForm = c.Request.MultipartForm // net/http removes its files
 	}
 }
