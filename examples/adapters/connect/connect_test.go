@@ -88,8 +88,8 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// A client that breaks its body off does not pay less than the estimate. If the limiter replaces the
-// body, as with WithUsage, net/http's own request keeps it: the rest would be the next request.
+// A client that breaks its body off does not pay less than the estimate. If the limiter replaces
+// the body, as with WithUsage, net/http's own request keeps it: the rest would be the next one.
 func TestBrokenBody(t *testing.T) {
 	l, err := httplimit.New(httplimit.Rules(httplimit.Rule{
 		Name: "r", Limit: tb.Limit{Capacity: 9, Tokens: 1, Per: time.Hour}, Keys: []string{"wrap"},
@@ -106,6 +106,6 @@ func TestBrokenBody(t *testing.T) {
 	body := r.Body
 	service(l).ServeHTTP(httptest.NewRecorder(), r)
 	if s := l.Stats()[0]; s.Estimated != 1 || r.Body != body {
-		t.Errorf("%d responses cost the estimate, %d another cost, %v", s.Estimated, s.Settled, r.Body)
+		t.Errorf("%d cost the estimate, %d another cost; body %v", s.Estimated, s.Settled, r.Body)
 	}
 }
