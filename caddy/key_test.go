@@ -31,9 +31,9 @@ func TestTheAddressIsTheOneThatCaddyHasFound(t *testing.T) {
 	s.want(429, forwarded("203.0.113.2"))
 }
 
-// Clients without an address, such as those of a Unix socket, share a bucket. Blanks around a field,
-// as HTTP/2 has them, make no other key, and neither does a WebSocket of HTTP/2 or HTTP/3. Early
-// data of HTTP/3, whose address may be forged, takes no token.
+// Clients without an address, such as those of a Unix socket, share a bucket. Blanks around a
+// field, as HTTP/2 has them, make no other key, and neither does a WebSocket of HTTP/2 or HTTP/3.
+// Early data of HTTP/3, whose address may be forged, takes no token.
 func TestRequestsWithOneBucket(t *testing.T) {
 	h := newHandler(t, `{"name": "r", "algorithm_config": {"tokens_per_second": 0.001, "burst": 1},
 		"limit_keys": ["ip:address", "{http.request.header.X}", "{http.request.method}"]}`)
