@@ -75,6 +75,7 @@ type Limiter interface {
 // LimiterFunc is a function as a Limiter. Use it for one tier of a limiter, or several limiters.
 type LimiterFunc func(tb.Limit) error
 
+// SetLimit calls f.
 func (f LimiterFunc) SetLimit(l tb.Limit) error { return f(l) }
 
 // Controller moves the rate of a limiter by what the downstream answers. Use New to make one. All

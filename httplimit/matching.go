@@ -51,7 +51,6 @@ func (c *call) collect(ladders []ladder, shadowsOnly bool) (applied bool) {
 	return applied
 }
 
-// collectGroup is collect for one group.
 func (c *call) collectGroup(g []*rule, shadowsOnly bool) (applied bool) {
 	holds, repeated := c.matches(g[0].conditions)
 	if repeated != "" {

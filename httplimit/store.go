@@ -112,7 +112,6 @@ func (s remote) TakeAll(
 	return decisions, allowed, err
 }
 
-// nonsense returns the error of a store that returns what no store may return.
 func nonsense(s Store, format string, args ...any) error {
 	if r, ok := s.(remote); ok {
 		s = r.Store

@@ -54,6 +54,7 @@ func ParseWith(data []byte, check func(*Policy) Problems) (*Policy, error) {
 	return p, nil
 }
 
+// UnmarshalJSON is Parse.
 func (p *Policy) UnmarshalJSON(data []byte) error {
 	parsed, err := Parse(data)
 	if err == nil {

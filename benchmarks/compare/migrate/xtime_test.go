@@ -20,6 +20,7 @@ func xtimeHere(ctx context.Context, limit ratelimit.Limit, key string) []any {
 	limiter, err := ratelimit.New[string](limit)
 	limiter.Wait(ctx, key, 1)
 	type account struct{ tenant, user string }
-	ratelimit.New[account](limit)
+	accounts, _ := ratelimit.New[account](limit)
+	accounts.Allow(ctx, account{"acme", "ada"})
 	return []any{err, ratelimit.WithMaxKeys(100_000)}
 }
