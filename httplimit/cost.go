@@ -38,9 +38,9 @@ func newPricing(c policy.Cost) pricing {
 		name = http.CanonicalHeaderKey(name)
 		p.texts = func(c *call) []string { return listed(c.l.header(c.r, name)) }
 	case "query": // some servers end it at a # or, from HTTP/2, at a space, and take ; for &
+		ends := strings.NewReplacer("#", "&", " ", "&", ";", "&")
 		p.texts = func(c *call) []string {
-			query := strings.NewReplacer("#", "&", " ", "&", ";", "&").Replace(c.r.URL.RawQuery)
-			return slices.Collect(inQuery(query, name))
+			return slices.Collect(inQuery(ends.Replace(c.r.URL.RawQuery), name))
 		}
 	}
 	return p
