@@ -57,7 +57,7 @@ func (p *Proxy) newReverseProxy() httputil.ReverseProxy {
 // fewRetries is a transport that bounds how often a request reaches the upstream. net/http sends
 // one without a body again as long as the upstream closes a connection that served another request
 // before. So a request that makes the upstream close them, which the limiter counts once, would
-// reach it on each idle connection. After one retry there is none: the next connection is new.
+// reach it on each idle connection. After one retry only those that others return since are idle.
 type fewRetries struct{ *http.Transport }
 
 func (t fewRetries) RoundTrip(r *http.Request) (*http.Response, error) {
