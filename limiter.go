@@ -186,9 +186,9 @@ func (l *Limiter[K]) Len() int { return (*cas.Limiter[K])(l).Len() }
 func (l *Limiter[K]) Stats() Stats { return (*cas.Limiter[K])(l).Stats() }
 
 // Snapshot returns an iterator over the keys of the table and the states of their buckets, for
-// Restore. The buckets that are full last come first. No call on a key in the table waits for it; a
-// new key may wait while a few thousand keys are listed. Each state is read when it is yielded. A
-// key that comes or goes meanwhile may be missing.
+// Restore. The bucket that will be full last comes first. No call on a key in the table waits for
+// it; a new key may wait while a few thousand keys are listed. Each state is read when it is
+// yielded. A key that comes or goes meanwhile may be missing.
 func (l *Limiter[K]) Snapshot() iter.Seq2[K, State] { return (*cas.Limiter[K])(l).Snapshot() }
 
 // Restore gives buckets the states that Snapshot has yielded, in this process or in another. Each

@@ -14,7 +14,7 @@
 //
 //   - A [Limiter] has a bucket for each key: a client's address, an API key, a tenant. It holds a
 //     bounded number of keys ([WithMaxKeys]). Most applications want a Limiter.
-//   - A [TokenBucket] is a Limiter with string keys. So it has many buckets.
+//   - A [TokenBucket] is a Limiter with string keys: many buckets, in spite of its name.
 //   - A [Bucket] is one bucket without a key, to embed in a connection or a route.
 //
 // # Which method
@@ -22,33 +22,33 @@
 // Most callers want [Limiter.Allow], or [Limiter.TryTake] if they need only a yes or a no. Both
 // take one token. The others take more:
 //
-//   - [Limiter.AllowN] takes a number of tokens, which may be a fraction, or none.
-//     [Limiter.AllowAt] is for a caller that has already read the clock.
+//   - [Limiter.AllowN] takes a cost of several tokens, or of a fraction of one: all of it or
+//     nothing. [Limiter.AllowAt] is AllowN for a caller that has already read the clock.
 //   - [Limiter.Charge], with [AllowAll] or [TakeAll], takes from several buckets, or from none of
 //     them: a Limiter for users, one for tenants, and a Bucket for all users, for example.
 //   - [Limiter.Wait] takes tokens before the bucket has them, and sleeps until they may be used. It
 //     is for workers that must slow down. With a capacity of 1, grants are one token's time apart.
-//   - [Limiter.Reserve] does not sleep. It is for callers that do the waiting themselves, may
-//     cancel, or learn the cost afterwards, as with the tokens of a language model: Settle the
-//     [Reservation] of an estimate with the actual cost. MayWait of a Charge does so in TakeAll.
-//   - [Limiter.Hold] grants nothing on a key before a time, for a ban or a pause that a server has
-//     ordered. Keep of a Charge leaves a number of tokens for those that matter more.
+//   - [Limiter.Reserve] does not sleep. It is for callers that wait by themselves, may Cancel, or
+//     learn the cost afterwards, as with the tokens of a language model: reserve an estimate, and
+//     Settle the [Reservation] with the actual cost. In TakeAll, MayWait of a Charge reserves.
+//   - [Limiter.Hold] bans a key: until a time, nothing is granted on it. It is also for pauses that
+//     a server has ordered. Keep of a Charge leaves a number of tokens for more important calls.
 //
 // [Limiter.Peek] and [Limiter.Level] take nothing. [Limiter.SetLimit] changes the limit of all keys
 // while they are used, and keeps their tokens. [NewTiered] makes a Limiter whose keys have
 // different limits. [Limiter.Snapshot] and [Limiter.Restore] keep the buckets across restarts, and
 // [Limiter.Reset], [Limiter.Len] and [Limiter.Stats] are for operators.
 //
-// A [Bucket] has the same methods except TryTake and those of the table. They take no key, and only
-// Wait takes a context. Its Allow, Peek and Level return no error.
+// A [Bucket] has the methods that make sense for one bucket, except TryTake and Reset, and AddAt,
+// which gives tokens back. They take no key, and only Wait takes a context. Its Allow, Peek and
+// Level return no error.
 //
 // # Where the rest is
 //
 // Package tb states the contract: what is guaranteed to the last unit, and what is not. Package
-// tb/cas has the machinery of the types here, and a few more methods for callers with readings of
-// their own. Package rate is golang.org/x/time/rate over the same bucket.
-//
-// Package httplimit applies policies to HTTP requests.
+// tb/cas has the machinery of the types here, and more methods for callers that pass the time.
+// Package rate is golang.org/x/time/rate over the same bucket. Package httplimit applies policies
+// to HTTP requests, and package outbound makes an http.Client wait for its turn.
 package ratelimit
 
 import (
@@ -72,7 +72,7 @@ type (
 	Level = tb.Level
 	// Charge is a cost to take from one bucket, as one part of AllowAll or TakeAll. It is an
 	// interface: the addresses of a KeyCharge and of a BucketCharge are Charges, and package
-	// tb/redis has another one. Only one goroutine at a time may use it. A charge that comes with an
+	// tb/redis has one more. Only one goroutine at a time may use it. A charge that comes with an
 	// error is inert: each call with it returns that error and takes nothing.
 	Charge = tb.Charge
 	// KeyCharge is what Limiter.Charge returns, and cas.Charge its other name. MayWait lets it take

@@ -23,10 +23,10 @@ type Rule struct {
 	// Key returns the key of a request, such as the token that the server counts by. The default is
 	// Host.
 	Key func(*http.Request) string
-	// Unit is what the limit counts.
+	// Unit is what the limit counts: Requests, the default, or Tokens.
 	Unit Unit
-	// Cost returns the tokens that a request takes. The default, and the cost in place of one that
-	// is not above 0, is 1.
+	// Cost returns the tokens that a request takes. The default is 1, which also takes the place of
+	// a cost that is not above 0.
 	Cost func(*http.Request) float64
 	// Usage returns the reader of a response, or nil. If it is set, the cost is an estimate, and at
 	// most the capacity of Limit. It is settled with the usage when the body of the response has
@@ -112,7 +112,7 @@ type Hooks struct {
 	Waits func(r *http.Request, rule string, wait time.Duration)
 	// Held is called when the server has said that the key of the attempt has to pause.
 	Held func(r *http.Request, rule string, pause time.Duration)
-	// Refused is called when the server has refused an attempt, although it has waited for its turn.
+	// Refused is called when the server has refused an attempt, although it was its turn.
 	Refused func(r *http.Request, rule string, response *http.Response)
 	// Error is called if the store has failed. The attempt is sent without that limit.
 	Error func(r *http.Request, err error)

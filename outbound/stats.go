@@ -15,11 +15,11 @@ type Stats struct {
 // RuleStats is what a rule has done.
 type RuleStats struct {
 	Name     string
-	Waited   uint64 // attempts that have waited longest for this rule, and how long
-	WaitTime time.Duration
-	TooLate  uint64 // attempts that were not sent, because the wait would have been too long
-	Held     uint64 // pauses that a server has caused
-	Refused  uint64 // attempts that the server has refused, although they have waited for their turn
+	Waited   uint64        // attempts that waited, and for this rule longer than for all others
+	WaitTime time.Duration // sum of the waits of these attempts
+	TooLate  uint64        // attempts that were not sent, because the wait would have been too long
+	Held     uint64        // pauses that a server has caused
+	Refused  uint64        // attempts that the server has refused, although it was their turn
 }
 
 // Stats returns what the Transport has done so far.

@@ -62,8 +62,8 @@ func New(base http.RoundTripper, opts ...Option) *Transport {
 	return t
 }
 
-// RoundTrip implements http.RoundTripper. Without an attempt, the error is the context's if that
-// has ended, or a *tb.WaitError: its deadline is too near, or the cost is above the capacity.
+// RoundTrip implements http.RoundTripper. If it has not sent the request, the error is that of the
+// context, which has ended, or a *tb.WaitError: the deadline is too near, or no wait can help.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	a := t.begin(r)
 	defer a.end()
