@@ -62,13 +62,13 @@ import (
 )
 
 type (
-	// Limit is the capacity and the rate of a bucket.
+	// Limit is the capacity and the rate of a bucket: Capacity tokens, and Tokens every Per.
 	Limit = tb.Limit
-	// Decision is the answer to one call.
+	// Decision is the answer to one call: Allowed, RetryAfter, and Remaining whole tokens.
 	Decision = tb.Decision
 	// Reservation is the result of Reserve: tokens, and the time until they may be used.
 	Reservation = tb.Reservation
-	// Level is how full a bucket is.
+	// Level is how full a bucket is: its Tokens, and the times until NextToken and until Full.
 	Level = tb.Level
 	// Charge is a cost to take from one bucket, as one part of AllowAll or TakeAll. It is an
 	// interface: the addresses of a KeyCharge and of a BucketCharge are Charges, and package
@@ -83,15 +83,15 @@ type (
 	BucketCharge = cas.BucketCharge
 	// State is the state of one bucket in a Snapshot.
 	State = tb.State
-	// Stats describes the table of a Limiter.
+	// Stats describes the table of a Limiter: its keys, evictions, reservations and settled costs.
 	Stats = tb.Stats
 	// Option configures a Limiter or a Bucket.
 	Option = tb.Option
 	// Overflow decides what happens to a new key when the table is full: see WithOverflow.
 	Overflow = tb.Overflow
-	// ConfigError is the error of a bad Limit, Option or key type.
+	// ConfigError is the error of a bad Limit, Option or key type: Field, Value and Range.
 	ConfigError = tb.ConfigError
-	// WaitError is the error of Wait if it cannot wait for the tokens.
+	// WaitError is the error of Wait if it cannot wait for the tokens. Wait is how long it takes.
 	WaitError = tb.WaitError
 )
 

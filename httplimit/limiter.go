@@ -80,7 +80,7 @@ type Decision struct {
 	// another set has a rule of that name.
 	Rule  string
 	Limit tb.Limit
-	Cost  float64
+	Cost  float64 // tokens; an estimate if the cost is in the response
 	// Delay is how long the rule made a granted request wait. It is 0 unless OnLimit is Delay.
 	Delay time.Duration
 }

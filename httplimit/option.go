@@ -236,8 +236,8 @@ type Event struct {
 	// Key has the parts of the bucket's key, in the order of Rule.Keys. It is empty if the rule has
 	// one bucket for all requests. The values may be secrets. FormatKey makes text of a key.
 	Key    []KeyPart
-	Shadow bool
-	Err    error // of Hooks.Error
+	Shadow bool  // the rule is a shadow rule
+	Err    error // of Hooks.Error, or nil
 	// Writer is the ResponseWriter of the request. A hook may add header fields. It is nil if
 	// Limiter.Take decides.
 	Writer http.ResponseWriter

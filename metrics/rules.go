@@ -10,13 +10,13 @@ import (
 // RuleSource is an *httplimit.Limiter or a *grpclimit.Limiter, or has the statistics of one.
 type RuleSource interface{ Stats() []httplimit.RuleStats }
 
-// Rules returns a collector of the rules of a limiter and of their Buckets.
+// Rules returns a collector of the counts of a limiter's rules, and of what Buckets collects.
 func Rules(name string, l RuleSource) prometheus.Collector {
 	return ofRules(name, l, ruleFamilies).and(buckets(name, l))
 }
 
-// Buckets returns a collector of where the buckets of rules are: of their tables in memory, and of
-// their limiters in Redis. Rules has them, too.
+// Buckets returns a collector of the tables in memory, or of the limiters in Redis, that have the
+// buckets of the rules. Rules collects them, too.
 func Buckets(name string, l RuleSource) prometheus.Collector { return buckets(name, l) }
 
 func buckets(name string, l RuleSource) *collector {
