@@ -4,8 +4,8 @@
 //
 // It differs from version 0.16.0 in this:
 //
-//   - A time before the latest one credits nothing (golang.org/issue/71360 and 76037),
-//     nor does one more than 292 years after the first, such as now after time.Time{}.
+//   - A call with an earlier time than a call before it credits nothing (golang.org/issue/71360 and
+//     76037), nor does one more than 292 years after the first, such as now after time.Time{}.
 //   - Cancel gives nothing back while a newer reservation waits. It gives nothing back twice, and
 //     mostly nothing after a change of the limiter.
 //   - A reservation is not OK if the debt would be above 2³¹ tokens, or paid after 292 years,
@@ -16,7 +16,7 @@
 //     such a burst, Cancel gives nothing back.
 //   - A limit below one event in 292 years, and one that is not a number, count as 0. An infinite
 //     one counts as Inf.
-//   - A wait is rounded up to a nanosecond, and not down, which may be to no wait at all.
+//   - A wait is rounded up to a nanosecond. x/time/rate rounds it down, even to no wait at all.
 //
 // So six tests of x/time/rate fail here. The package benchmarks/compare/xtime names them, and runs
 // the others.
