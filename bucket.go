@@ -10,7 +10,7 @@ import (
 // Bucket is one token bucket without a key, to embed in a route or a connection. Use [NewBucket] to
 // make one: the zero Bucket has no limit, and a call that needs one panics. All methods are safe
 // for concurrent use. A call that takes or reads tokens takes no lock. Costs and refusals are those
-// of a [Limiter]. A Bucket takes about 370 bytes, and 770 after the first SetLimit.
+// of a [Limiter]. A Bucket takes about 400 bytes, and 640 after the first SetLimit.
 type Bucket cas.Bucket
 
 // NewBucket returns a full bucket. The options about keys have no effect. It returns a *ConfigError

@@ -131,8 +131,8 @@ func AllowAll(charges ...Charge) (Decision, error) {
 	for i, c := range charges {
 		if c, ok := c.(interface{ HasClock() bool }); ok && c.HasClock() {
 			return Decision{}, &ConfigError{
-				Field: fmt.Sprintf("charges[%d]", i), Value: "a charge of a limiter made WithClock",
-				Range: "charges by time.Now(): TakeAll has a time",
+				Field: fmt.Sprintf("charges[%d]", i), Value: "of a limiter made WithClock",
+				Range: "TakeAll, which gets the time of its clock",
 			}
 		}
 	}
