@@ -159,7 +159,7 @@ func (l *Limiter[K]) Level(ctx context.Context, key K) (Level, error) {
 // changes without a use.
 //
 // The limiter remembers the last 64 limits, and older ones while a bucket that was last used under
-// them may lack tokens. Each takes about 200 bytes.
+// them may lack tokens. Each takes about 230 bytes.
 func (l *Limiter[K]) SetLimit(limit Limit) error { return (*cas.Limiter[K])(l).SetLimit(limit) }
 
 // Limit returns the limit of all keys, or of tier 0 if there are several.
