@@ -39,9 +39,9 @@
 // different limits. [Limiter.Snapshot] and [Limiter.Restore] keep the buckets across restarts, and
 // [Limiter.Reset], [Limiter.Len] and [Limiter.Stats] are for operators.
 //
-// A [Bucket] has the methods that make sense for one bucket, except TryTake and Reset, and AddAt,
-// which gives tokens back. They take no key, and only Wait takes a context. Its Allow, Peek and
-// Level return no error.
+// A [Bucket] has the methods that make sense for one bucket, but no TryTake and no Reset. They take
+// no key, and only Wait takes a context. Its Allow, Peek and Level return no error. AddAt, which
+// only a Bucket has, gives tokens back.
 //
 // # Where the rest is
 //

@@ -1,6 +1,6 @@
-// Package adapt moves the rate of a limiter by what the downstream answers. Use it in front of a
-// downstream whose capacity is unknown or changes. A fixed limit suits a contract, such as a
-// quota per customer.
+// Package adapt lowers the rate of a limiter while the service behind it, the downstream, is slow
+// or fails, and raises it again. Use it if the capacity of the downstream is unknown or changes. A
+// fixed limit suits a contract, such as a quota per customer.
 //
 // A [Controller] keeps the rate between a floor and a ceiling, and the 99th percentile of the
 // downstream's latency near a target:
