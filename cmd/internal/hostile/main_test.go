@@ -19,6 +19,9 @@ import (
 	"testing"
 	"time"
 
+	// What the programs are made of, which go test thus compiles before they are built, and once.
+	_ "github.com/seed-181794aa/ratelimit/cmd/internal/proxy"
+	_ "github.com/seed-181794aa/ratelimit/cmd/internal/rls"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
 )
 
