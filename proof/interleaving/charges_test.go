@@ -140,7 +140,7 @@ var onCharges = []scenario{
 		second: []call{{take, "a", 3, 2}, {take, "a", 1, 5}},
 	},
 	{
-		name: "undone or evicted", maxKeys: 1, small: true,
+		name: "undone or evicted", maxKeys: 1, medium: true,
 		before: []call{{take, "a", 0, 2}},
 		first:  []call{{takeAll, "a!", 1, 4}},
 		second: []call{{take, "b", 1, 3}, {take, "a", 1, 6}, {take, "a", 1, 5}},

@@ -17,7 +17,7 @@ var onHolds = []scenario{
 		second: []call{{hold, "a", 1, 5}, {take, "a", 4, 1}},
 	},
 	{
-		name: "a hold that ends, and a late call", maxKeys: 4, small: true,
+		name: "a hold that ends, and a late call", maxKeys: 4, medium: true,
 		before: []call{{take, "a", 0, 1}, {hold, "a", 0, 3}},
 		first:  []call{{take, "a", 5, 1}, {take, "a", 2, 1}},
 		second: []call{{hold, "a", 1, 3}},
@@ -47,7 +47,7 @@ var onHolds = []scenario{
 		second: []call{{reserve, "a", 1, 3}, {hold, "a", 2, 3}},
 	},
 	{
-		name: "a hold and a faster rate", maxKeys: 4, undone: true, small: true,
+		name: "a hold and a faster rate", maxKeys: 4, undone: true, medium: true,
 		before: []call{{take, "a", 0, 9}},
 		first:  []call{{setLimit, "", 2, fast}, {take, "a", 3, 1}},
 		second: []call{{hold, "a", 1, 5}, {take, "a", 6, 1}},

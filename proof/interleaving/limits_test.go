@@ -129,7 +129,7 @@ var onLimits = []scenario{
 		second: []call{{setLimit, "", 1, slow}, {take, "a", 4, 3}},
 	},
 	{
-		name: "two limits and a grant between them", maxKeys: 4, undone: true, small: true,
+		name: "two limits and a grant between them", maxKeys: 4, undone: true, medium: true,
 		before: []call{{take, "a", 0, 9}},
 		first:  []call{{setLimit, "", 2, large}, {take, "a", 2, 1}},
 		second: []call{{setLimit, "", 1, fast}, {take, "a", 4, 3}},
