@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	programs = flag.Int("programs", 5_000, "how many random programs to compare")
+	programs = flag.Int("programs", 2_500, "how many random programs to compare")
 	from     = flag.Int("from", 0, "the number of the first random program")
 	step     = flag.Int("step", 1, "from the number of a random program to the next one")
 )

@@ -17,7 +17,7 @@ import (
 // No test leaves a goroutine behind.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var histories = flag.Int("histories", 500,
+var histories = flag.Int("histories", 250,
 	"the least number of concurrent histories of each kind to check")
 
 // census counts the events that the histories of a test contain.

@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	loadCalls = flag.Int("calls", 3_000_000, "how many calls the load tests make")
+	loadCalls = flag.Int("calls", 1_500_000, "how many calls the load tests make")
 	realTime  = flag.Duration("real", 0, "how long TestRealClock calls a limiter; one round if 0")
 )
 
