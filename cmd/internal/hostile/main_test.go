@@ -29,24 +29,23 @@ import (
 // unless it never happens.
 const deadline = 30 * time.Second
 
-// programs is the directory of the programs.
+// programs is the directory of the programs, which are linked as they are distributed.
 var programs string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	dir, err := os.MkdirTemp("", "hostile")
-	if err != nil {
+	var err error
+	if programs, err = os.MkdirTemp("", "hostile"); err != nil {
 		panic(err)
 	}
-	programs = dir
-	// As they are distributed, which also links in half the time.
-	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir, "../../tb-proxy", "../../tb-rls")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
+	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", programs, "../../tb-proxy",
+		"../../tb-rls")
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil {
 		panic(err)
 	}
 	status := m.Run()
-	os.RemoveAll(dir)
+	os.RemoveAll(programs)
 	os.Exit(status)
 }
 
