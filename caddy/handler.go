@@ -91,8 +91,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		caddyhttp.SetVar(r.Context(), matcherErrorVar, nil)
 	}
 	a, method := &answer{handler: h, w: w}, r.Method
-	if r.Proto == "websocket" || r.Header.Get(":protocol") == "websocket" {
-		r.Method = http.MethodGet // of a CONNECT in HTTP/3 or HTTP/2, as reverse_proxy sends it
+	if method == "CONNECT" && (r.Proto == "websocket" || r.Header.Get(":protocol") == "websocket") {
+		r.Method = http.MethodGet // in HTTP/3 or HTTP/2, as reverse_proxy sends it
 	}
 	_, settlement, granted := h.limiter.Admit(a, r)
 	r.Method = method

@@ -32,21 +32,21 @@ func TestTheAddressIsTheOneThatCaddyHasFound(t *testing.T) {
 }
 
 // Clients without an address, such as those of a Unix socket, share a bucket. Blanks around a
-// field, as HTTP/2 has them, make no other key, and neither does a WebSocket of HTTP/2 or HTTP/3.
-// Early data of HTTP/3, whose address may be forged, takes no token.
+// field, as HTTP/2 has them, make no other key, and neither does a WebSocket of HTTP/2 or HTTP/3,
+// which is a CONNECT. Early data of HTTP/3, whose address may be forged, takes no token.
 func TestRequestsWithOneBucket(t *testing.T) {
 	h := newHandler(t, `{"name": "r", "algorithm_config": {"tokens_per_second": 0.001, "burst": 1},
 		"limit_keys": ["ip:address", "{http.request.header.X}", "{http.request.method}"]}`)
 	method := ""
 	next := func(_ http.ResponseWriter, r *http.Request) error { method = r.Method; return nil }
-	for i, status := range []int{425, 200, 429, 429} {
-		r := httptest.NewRequest([]string{"GET", "CONNECT", "CONNECT", "GET"}[i], "/", nil)
-		r.RemoteAddr, r.Proto = "@", []string{"HTTP/3.0", "websocket", "HTTP/2.0", "HTTP/3.0"}[i]
+	for i, status := range []int{425, 200, 429, 429, 200} {
+		r := httptest.NewRequest([]string{"GET", "CONNECT", "CONNECT", "GET", "POST"}[i], "/", nil)
+		r.RemoteAddr, r.Proto = "@", []string{1: "websocket", 4: "HTTP/2.0"}[i]
 		r.Header = http.Header{"X": {"t" + strings.Repeat(" ", i)}}
-		r.Header[":protocol"] = []string{2: "websocket", 3: ""}[i : i+1]
+		r.Header[":protocol"] = []string{2: "websocket", 4: "websocket"}[i : i+1]
 		r.TLS = &tls.ConnectionState{HandshakeComplete: i > 0}
 		w, err := serve(h, r, caddyhttp.HandlerFunc(next))
-		if got := max(w.Code, statusOf(err)); got != status || i > 0 && method != "CONNECT" {
+		if got := max(w.Code, statusOf(err)); got != status || status == 200 && method != r.Method {
 			t.Errorf("status %d, want %d, after a %s", got, status, method)
 		}
 	}
