@@ -23,7 +23,8 @@ var Vars = kong.Vars{
 	"policy_files":   "Policies to check; - is standard input.",
 	"policy_file":    "The policy; - is standard input.",
 	"policy_request": "Method and target of the request.",
-	"policy_header":  "A header field of the request, as in 'X-Api-Key: k1'; may be repeated.",
+	"policy_header": "A header field of the request, as in 'X-Api-Key: k1'; may be repeated. As in" +
+		" tb-proxy, X-Real-IP and the like count only from --trusted-proxies.",
 	"policy_from":    "Address from which the request comes.",
 	"policy_trusted": "Networks of the proxies whose X-Forwarded-For is believed.",
 }

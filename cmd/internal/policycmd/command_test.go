@@ -134,29 +134,31 @@ func TestExplainWhatIsMissing(t *testing.T) {
 		 "limit_keys": ["query:user"], "on_missing": "reject",
 		 "algorithm_config": {"rps": 1, "burst": 1}}]}},
 		{"id": "two", "spec": {"selector": {"hosts": ["h.test"]}, "rules": [{"name": "r",
-		 "limit_keys": [], "algorithm_config": {"rps": 1, "burst": 1}}]}}]}`
+		 "limit_keys": [], "algorithm_config": {"rps": 1, "burst": 1}}]}},
+		{"id": "three", "spec": {"rules": [{"name": "r", "limit_keys": ["header:x-real-ip"],
+		 "algorithm_config": {"rps": 1, "burst": 1}}]}}]}`
 	for _, tt := range []struct{ request, header, want string }{
 		{"GET /v1/x", "", `RULE   MODE     KEY          COST  BURST  RATE  DECISION OF A FULL BUCKET
 one/r  enforce  query:user=  1     1      1/s   refused: lacks query:user (400)
 
-These rules do not apply: two/r
+These rules do not apply: two/r, three/r
 `},
 		{"G@T /v1", "", "tb-proxy refuses the request with 400: it cannot send it on as it is.\n"},
 		{"TRACE /v1", "", "tb-proxy refuses the request with 501: it passes on no TRACE.\n"},
 		{"GET /v1?a#b", "", "tb-proxy refuses the request with 400: its query has two meanings.\n"},
 		{"GET /health", "Host: h.test", `No rule applies: the request passes, without rate limit fields.
 
-These rules do not apply: one/r, two/r
+These rules do not apply: one/r, two/r, three/r
 `},
-		{"GET /v1", "", `No rule applies: the request passes, without rate limit fields.
+		{"GET /v1", "X-Real-IP: 192.0.2.9", `No rule applies: the request passes, without rate limit fields.
 
-These rules do not apply: one/r, two/r
+These rules do not apply: one/r, two/r, three/r
 `},
 		{"GET /", "Host: h.test", `RULE   MODE     KEY           COST  BURST  RATE  ` +
 			`DECISION OF A FULL BUCKET
 two/r  enforce  all requests  1     1      1/s   granted, 0 left
 
-These rules do not apply: one/r
+These rules do not apply: one/r, three/r
 `},
 	} {
 		var out bytes.Buffer

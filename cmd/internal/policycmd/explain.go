@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -51,6 +52,11 @@ func (c *Explain) Run(ctx context.Context, std cli.IO) error {
 	r, err := c.request()
 	if err != nil {
 		return err
+	}
+	if !limiter.TrustsPeer(r) { // tb-proxy drops what a client may have forged
+		maps.DeleteFunc(r.Header, func(name string, _ []string) bool {
+			return beforerules.IsForwarding(name)
+		})
 	}
 	from := "unknown" // as in a key
 	if a := limiter.ClientAddress(r); a.IsValid() {
