@@ -34,7 +34,6 @@ type detector struct {
 	chosen reading // has no parser before a valid line
 }
 
-// reading is a way to read lines.
 type reading struct {
 	namedParser
 	envelope

@@ -33,13 +33,14 @@ const docker = "Docker"
 //	[pod/web-1/nginx] message                                                  kubectl logs --prefix
 //
 // Heroku leaves out the structured data of RFC 5424. The priority in front of the other forms of
-// syslog and their host may be missing. The time of RFC 3164 has no year, so it is no group.
+// syslog and their host may be missing, and JSON, uWSGI or W3C may stand behind a time instead. The
+// time of RFC 3164 has no year, so it is no group.
 var certain = []envelope{
 	{"syslog", regexp.MustCompile(`^<\d+>1 ` + stamp +
 		` \S+ \S+ \S+ \S+ (?:- |(?:\[(?:[^"\]]|"(?:[^"\\]|\\.)*")*\])+ )?(?:\x{feff})?`)},
 	{"syslog of old", regexp.MustCompile(`^(?:<\d+>)?` +
 		`(?:(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d:\d\d|` + stamp +
-		`) (?:\S+ )??\S+: `)},
+		`) (?:[^\[{# ]\S* )??[^\[{# ]\S*: `)},
 	{"CRI", regexp.MustCompile(`^` + stamp + ` std(?:out|err) [FP] `)},
 	{docker, regexp.MustCompile(`^\{"log":`)},
 	{"compose", regexp.MustCompile(`^\S+ +\| (?:` + stamp + ` )?`)},

@@ -92,7 +92,8 @@ func TestNoEnvelopes(t *testing.T) {
 		"May 17 10:05:03 h t x: y", "Mai 17 10:05:03 h t: x", "May 17 10:05.03 h t: x",
 		"2015-05-17 10:05:03 h t: x", "2015-05-17T10:05:03Z t:", "20150517-10:05:03.123 h t: x",
 		`2015-05-17T10:05:03Z stdout F`, `2015-05-17T10:05:03Z stdout f x`,
-		`2015-05-17T10:05:03Z stdin F x`, `17/May/2015 stdout F x`,
+		`2015-05-17T10:05:03Z stdin F x`, `17/May/2015 stdout F x`, `2015-05-17T10:05:03Z {"a": 1}`,
+		"2015-05-17T10:05:03Z [pid: 7|app: 0]", "2015-05-17T10:05:03Z #Fields: time",
 		`{"log":["x"]}`, `{"log":""}`, `{"log":"x"`, `{"time":"x"}`, "| x", "web |x", "web x | y",
 	} {
 		if e := envelopesOf([]byte(text), false); len(e) == 1 {
