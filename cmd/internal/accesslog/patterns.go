@@ -74,7 +74,7 @@ var strict = map[string]struct {
 	"number": {is: func(b []byte) bool { return len(b) > 0 && consistsOf(b, digits+".-+") }},
 	"owner":  {is: func(b []byte) bool { return len(b) == 64 && consistsOf(b, digits+"abcdef") }},
 	"status": {is: func(b []byte) bool {
-		return isStatus(b) || string(b) == "0" || string(b) == "-1"
+		return isStatus(b) || slices.Contains([]string{"0", "-1", "[accepted]"}, string(b))
 	}},
 	"time_iso8601": {is: func(b []byte) bool { return len(b) > 10 && b[4] == '-' && b[10] == 'T' }},
 	"day": {func(b []byte) bool {

@@ -37,7 +37,6 @@ func integrity(text string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// page has the data of the template.
 type page struct {
 	Security string
 	Style    template.CSS

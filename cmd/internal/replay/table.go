@@ -6,7 +6,6 @@ import (
 	"text/tabwriter"
 )
 
-// table is a table of a report, in the text and on the page.
 type table struct {
 	ID, Title string
 	Head      []string // of the cells
