@@ -131,6 +131,8 @@ func TestFormats(t *testing.T) {
 				` "- http://h.example:80- -"` + albEnd,
 				request{at, "192.0.2.7", "", "h.example:80", ""}},
 		},
+		"uvicorn": {{"WebSocket", at + ` INFO:     192.0.2.7:1 - "WebSocket /ws?a" [accepted]`,
+			request{at, "192.0.2.7", "", "", "/ws"}}},
 		"s3": {{"usual", s3Line,
 			request{at, "192.0.2.7", "arn:aws:iam::123456789012:user/eve", "", "/bucket/a"}}},
 		"envoy": {

@@ -48,7 +48,7 @@ var patterns = []struct {
 	{"uwsgi", `[pid: $word|app: $word|req: $word] $remote_addr ($remote_user) {$_}` +
 		` [$time_local] $request => generated $bytes_sent bytes`, among},
 	{"flask", `$peer - - [$day $clock] "$request" $status $body_bytes_sent`, among},
-	{"chi", `$day $clock "$request" from $peer_port - $status`, among},
+	{"chi", `$day $clock ${_}"$request" from $peer - $status`, among},
 	{"squid", `$seconds $number $remote_addr $word/$status $bytes_sent $method $request_uri` +
 		` $remote_user`, exact},
 	{"nginx-proxy-manager", `[$time_local] $word $word $status - $method $word $host` +

@@ -84,7 +84,7 @@ func endsInEscape(b []byte) bool {
 // setRequest sets the parts of a request line, "GET /path?query HTTP/1.1". Servers log the line as
 // the client sent it. So a path may contain spaces, and a TLS handshake on a plain port is a line
 // of a single word, which has no part. Load balancers write a dash for each part that a request
-// lacks, as in "- http://host- -".
+// lacks, as in "- http://host- -". Flask colours the lines of most statuses, in files, too.
 func (rec *Record) setRequest(line []byte) {
 	method, uri, ok := bytes.Cut(bytes.TrimSuffix(line, []byte(" -")), space)
 	if !ok {
@@ -94,6 +94,12 @@ func (rec *Record) setRequest(line []byte) {
 		uri = uri[:i]
 	}
 	rec.setURI(uri)
+	if bytes.HasPrefix(method, []byte("\x1b[")) {
+		method = method[bytes.LastIndexByte(method, 'm')+1:]
+	}
+	if string(method) == "WebSocket" { // of uvicorn
+		method = []byte("GET")
+	}
 	rec.Method, rec.Path = emptyIfDash(method), emptyIfDash(rec.Path)
 }
 

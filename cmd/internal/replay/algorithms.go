@@ -22,7 +22,6 @@ type contest struct {
 	contestants   map[*client][]contestant // one for each algorithm
 }
 
-// contestant decides the requests of a client.
 type contestant struct {
 	take    algorithm.Take
 	refused bool // at least once

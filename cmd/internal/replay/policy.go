@@ -80,8 +80,8 @@ func (p *policyMode) pack(rec *accesslog.Record, format accesslog.Format) pendin
 			part.seen++
 		}
 		switch {
-		case i == thePath && !format.NamesFields() && bytes.IndexByte(v, ' ') >= 0:
-			v = nil // net/http refuses such a request line
+		case i == thePath && !format.NamesFields() && format != "gin" && bytes.ContainsRune(v, ' '):
+			v = nil // net/http refuses such a request line; gin logs %20 as a space
 		case i == thePath && len(v) == 0 && (len(rec.Method) > 0 || format.NamesFields()):
 			v = []byte("/") // as in GET http://host HTTP/1.1, or the log has no paths
 		case i == theQuery && part.rule == "": // it may be long: only what tb-proxy refuses counts

@@ -138,7 +138,7 @@ func TestAPolicyByHand(t *testing.T) {
 		{
 			"request lines", `{"selector": {"methods": ["POST"]}, "rules": [
 				{"name": "a", "limit_keys": ["query:q"], ` + config + `}]}`,
-			strings.Repeat(requestLine("POST /a?q=1&r=2 HTTP/1.1"), 3) +
+			strings.Repeat(requestLine("\x1b[31m\x1b[1mPOST /a?q=1&r=2 HTTP/1.1\x1b[0m"), 3) +
 				strings.Repeat(requestLine("GET /a?q=1 HTTP/1.1"), 3) +
 				requestLine("POST /a?q=2#x HTTP/1.1") + requestLine("POST / HTTP/1.1") +
 				requestLine("GET http://h HTTP/1.1"), "7/1 a 2/1", // the last one is for /
@@ -217,13 +217,15 @@ func TestRulesThatNoRequestHasTheKeysOf(t *testing.T) {
 func TestRequestsThatAProxyAnswersItself(t *testing.T) {
 	log := requestLine("TRACE / HTTP/1.1") + requestLine("CONNECT h:443 HTTP/1.1") +
 		requestLine("GET /a?b#c HTTP/1.1") + requestLine("GET /a?b c HTTP/1.1") +
-		requestLine("GET /a b HTTP/1.1")
+		requestLine("GET /a b HTTP/1.1") + requestLine("WebSocket /a") // of uvicorn
 	for _, path := range []string{"/a", "/v1/..%2fx", "x", "*", "/%zz", "/a/../b"} {
 		log += strings.Replace(line("1.1.1.1", 1, 1), "/p", path, 1)
 	}
-	got := replayPolicy(t, `{"name": "a", "limit_keys": [],
-		"algorithm_config": {"tokens_per_second": 1, "burst": 1}}`, input("a", log)).Policy
-	if got.Unclear != 9 || got.counts() != "1/1 a 1/1" {
+	const gin = `[GIN] 2001/09/09 - 01:46:40 | 200 | 1ms | 1.1.1.1 | GET "/a b"`
+	got := replayPolicy(t, `{"selector": {"methods": ["GET"]}, "rules": [{"name": "a",
+		"limit_keys": [], "algorithm_config": {"tokens_per_second": 1, "burst": 1}}]}`,
+		input("a", log), input("b", gin)).Policy
+	if got.Unclear != 9 || got.counts() != "2/2 a 2/2" {
 		t.Errorf("%d unclear, %s", got.Unclear, got.counts())
 	}
 }

@@ -63,7 +63,6 @@ func (rep *Report) answer() (lines []string) {
 		dateTime(rep.Busiest.Second), counted(rep.Busiest.Requests, "request")))
 }
 
-// validity says for which traffic a suggested limit holds.
 func (rep *Report) validity() string {
 	s := rep.Suggestion
 	text := fmt.Sprintf("It holds for traffic as in these %s.", spanText(rep))
@@ -100,7 +99,6 @@ func (rep *Report) cost() string {
 	return text + "."
 }
 
-// pace says in words how fast requests may be.
 func (r Rate) pace() string {
 	if each := r.Per / time.Duration(r.Tokens); each > time.Second {
 		return "one every " + each.Round(time.Millisecond).String()
