@@ -38,6 +38,9 @@ func (p *clfParser) parse(line []byte, rec *Record) error {
 	if !ok {
 		return errRequest
 	}
+	if len(emptyIfDash(request)) == 0 { // of Apache and nginx, with 408 or 400
+		return errConnection
+	}
 	rec.setRequest(request)
 	status, rest, ok := cutField(rest)
 	if !ok || !isStatus(status) {

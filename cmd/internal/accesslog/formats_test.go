@@ -104,8 +104,8 @@ func TestFormats(t *testing.T) {
 		Combined: {
 			{"usual", `2001:db8::1 id frank ` + stamp + ` "GET /a?b=c HTTP/1.1" 200 17 "-" "curl"`,
 				request{at, "2001:db8::1", "frank", "", "/a"}},
-			{"no size", `1.2.3.4 - - ` + stamp + ` "-" 408 - "-" "-"`,
-				request{at, "1.2.3.4", "", "", ""}},
+			{"no size", `1.2.3.4 - - ` + stamp + ` "GET / HTTP/1.1" 408 - "-" "-"`,
+				request{at, "1.2.3.4", "", "", "/"}},
 			{"cut off in the agent", `1.2.3.4 - - ` + stamp + ` "GET / HTTP/1.1" 200 1 "-" "Moz`,
 				request{at, "1.2.3.4", "", "", "/"}},
 			{"HAProxy, option httplog clf", `1.2.3.4 - - ` + stamp + ` "GET /a HTTP/1.1" 200 17 "" ""` +
@@ -261,6 +261,8 @@ func TestMalformedLines(t *testing.T) {
 			{`1.2.3.4 - - [17/May/2015:10:05:03 +0000] GET / HTTP/1.1 200 1`, errOrigin.want},
 			{`1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1\" 200 1`, errRequest.want},
 			{`1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1"`, errStatus.want},
+			{`1.2.3.4 - - [17/May/2015:10:05:03 +0000] "-" 408 - "-" "-"`, errConnection.want},
+			{`1.2.3.4 - - [17/May/2015:10:05:03 +0000] "" 400 0 "-" "-"`, errConnection.want},
 			{`1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 `, errSize.want},
 			{`1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1234567890123456789`,
 				errSize.want},

@@ -28,7 +28,6 @@ type formatParser struct {
 	timeless  bool // whether no variable is a time, so that the envelope must have it
 }
 
-// variable is a variable of a format.
 type variable struct {
 	name    string
 	slots   []int

@@ -58,7 +58,7 @@ func TestOrigins(t *testing.T) {
 
 // X-Forwarded-For is read from the third field in quotes or from the field of a JSON log.
 func TestForwarded(t *testing.T) {
-	const combined = `10.0.0.1 - - [17/May/2015:10:05:03 +0000] "-" 200 1`
+	const combined = `10.0.0.1 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1`
 	for _, tt := range []struct{ line, want string }{
 		{combined, ""},
 		{combined + ` "-" "curl" "-"`, ""},

@@ -189,7 +189,6 @@ func (rep *Report) checkAnswer() error {
 	return errors.Join(errs...)
 }
 
-// share returns part of all as a fraction, and 0 if all is 0.
 func share(part, all uint64) float64 {
 	if all == 0 {
 		return 0

@@ -50,7 +50,6 @@ func New(lines int) io.Reader {
 	return &log
 }
 
-// site generates requests.
 type site struct {
 	rng      *rand.Rand
 	visitors *rand.Zipf
@@ -96,7 +95,6 @@ func (s *site) visit(hour float64) {
 	}
 }
 
-// crawl fetches pages at a steady pace.
 func (s *site) crawl(hour float64) {
 	n, interval := s.rng.IntN(3), 0.1+s.rng.Float64()
 	for i := range 20 + s.rng.IntN(150) {
