@@ -157,8 +157,8 @@ func TestFormats(t *testing.T) {
 			{"IPv6", `2001:db8::1:33317 [17/May/2015:10:05:03.000] web~ app/s1 0/0/0/1/+1 200 +17` +
 				proxyEnd + `"GET https://h.example/a?b HTTP/2.0"`,
 				request{at, "2001:db8::1", "", "h.example", "/a"}},
-			{"bad request", `192.0.2.7:59258 [17/May/2015:10:05:03.000] web~ web/<NOSRV> -1/-1/-1/-1/1` +
-				` -1 0` + proxyEnd + `"<BADREQ>"`, request{at, "192.0.2.7", "", "", ""}},
+			{"no server", `192.0.2.7:59258 [17/May/2015:10:05:03.000] web~ web/<NOSRV> -1/-1/-1/-1/1` +
+				` -1 0` + proxyEnd + `"GET /a"`, request{at, "192.0.2.7", "", "", "/a"}},
 			{"HTTPS log", haproxyLine + ` 0/0/0/0/0 h.example/TLSv1.3/TLS_AES_256_GCM_SHA384`,
 				request{"2015-05-17T10:05:03.655Z", "192.0.2.7", "", "", "/a"}},
 			{"spaces in a captured agent", `unix:1 [17/May/2015:10:05:03.000] web~ app/s1 0/0/0/1/1 200` +
@@ -294,6 +294,8 @@ func TestMalformedLines(t *testing.T) {
 			{`192.0.2.7:1 [17/May/2015:10:05:03.123] f b/s 0/0/5007 212 -- 0/0/0/0/3 0/0`, // TCP
 				`want $number before "/"`},
 			{`192.0.2.7:1 [17/May/2015:10:05:03.123] f b/s 1/1/1/1/1 OK 1 - "-"`, `want $status before " "`},
+			{`192.0.2.7:1 [17/May/2015:10:05:03.123] f f/<NOSRV> -1/-1/-1/-1/9999 408 212 - "<BADREQ>"`,
+				errConnection.want},
 		},
 		envoyLine: {
 			{`[2015-05-17 10:05:03.310][1][info][main] starting`, `want $time_iso8601 before "] \""`},

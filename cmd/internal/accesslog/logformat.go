@@ -128,7 +128,8 @@ func (p *formatParser) parse(line []byte, rec *Record) error {
 		rec.Peer = withoutPort(rec.Peer)
 	}
 	switch uri := bytes.TrimRight(p.text(fieldURI), " "); {
-	case string(uri) == "- - -", string(uri) == "error:transaction-end-before-headers": // of Squid
+	case string(uri) == "- - -", string(uri) == "<BADREQ>", // of HAProxy
+		string(uri) == "error:transaction-end-before-headers": // of Squid
 		return errConnection
 	case !isClient(rec.Peer):
 		return errFormatClient

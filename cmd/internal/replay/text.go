@@ -153,7 +153,6 @@ func (rep *Report) logName() string {
 	return name
 }
 
-// writeSteps writes what to do next, a command on a line.
 func (rep *Report) writeSteps(b *strings.Builder) {
 	l, o := rep.Limit, rep.options
 	if l == nil || rep.Requests == 0 {
