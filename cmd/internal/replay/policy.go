@@ -116,7 +116,7 @@ func (p *policyMode) decide(at pending) (granted bool, err error) {
 	r.URL = &p.url
 	if status, _ := beforerules.Status(r); !ok || status != 0 {
 		p.outcome.Unclear++
-		return false, nil
+		return true, nil // no rule has refused it
 	}
 	if part := p.parts[theAddress]; part.rule != "" && p.limiter.ClientAddress(r).IsValid() {
 		part.seen++

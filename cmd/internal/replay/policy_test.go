@@ -222,9 +222,13 @@ func TestRequestsThatAProxyAnswersItself(t *testing.T) {
 		log += strings.Replace(line("1.1.1.1", 1, 1), "/p", path, 1)
 	}
 	const gin = `[GIN] 2001/09/09 - 01:46:40 | 200 | 1ms | 1.1.1.1 | GET "/a b"`
-	got := replayPolicy(t, `{"selector": {"methods": ["GET"]}, "rules": [{"name": "a",
+	rep := replayPolicy(t, `{"selector": {"methods": ["GET"]}, "rules": [{"name": "a",
 		"limit_keys": [], "algorithm_config": {"tokens_per_second": 1, "burst": 1}}]}`,
-		input("a", log), input("b", gin)).Policy
+		input("a", log), input("b", gin))
+	if got := rep.timeline.bins[0]; got != (bin{granted: 6, refused: 1}) {
+		t.Errorf("the first second has %+v", got)
+	}
+	got := rep.Policy
 	if got.Unclear != 9 || got.counts() != "2/2 a 2/2" {
 		t.Errorf("%d unclear, %s", got.Unclear, got.counts())
 	}
