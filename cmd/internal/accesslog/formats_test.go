@@ -238,8 +238,8 @@ func TestJSONLines(t *testing.T) {
 			`"remoteAddress":"::ffff:192.0.2.7"},` +
 			`"res":{"statusCode":200,"headers":{"content-length":17}},"msg":"request completed"}`,
 			request{at, "::ffff:192.0.2.7", "", "h.example", "/a"}},
-		{"request line and path", `{"msec":1431857103.5,"remote_addr":"192.0.2.7",` +
-			`"request":"GET /a?b HTTP/1.1","uri":"/index.html"}`,
+		{"request line and path", `{"logger":"http.access","msec":1431857103.5,` +
+			`"remote_addr":"192.0.2.7","request":"GET /a?b HTTP/1.1","uri":"/index.html"}`,
 			request{"2015-05-17T10:05:03.5Z", "192.0.2.7", "", "", "/a"}},
 		{"request of another name", `{"date":"17 May","time":"` + at + `","ip":"192.0.2.7",` +
 			`"request":"3a60","uri":"/a"}`, request{at, "192.0.2.7", "", "", "/a"}},
@@ -276,6 +276,7 @@ func TestMalformedLines(t *testing.T) {
 			{`{"ts":,"path":"/"}`, errNoTime.want},
 			{`{"ip":"1.2.3.4","host":"h","user":"u","status":"up"}`, ErrMessage.Error()},
 			{`{"ts":1431857103,"logger":"http.handlers.x","method":"GET","path":"/"}`, ErrMessage.Error()},
+			{`{"ts":1431857103,"logger":"http.log.error.log0","request":{"uri":"/"}}`, ErrMessage.Error()},
 			{`{"ts":"yesterday"}`, `time "yesterday": ` + wantTime},
 			{`{"ts":1e400}`, `time "1e400": ` + wantTime},
 			{`{"ts":` + strings.Repeat("9", 1000) + `}`, `time "` + strings.Repeat("9", excerpt) + `": `},

@@ -3,6 +3,7 @@ package accesslog
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"unsafe"
 
 	"github.com/tidwall/gjson"
@@ -17,9 +18,10 @@ type jsonParser struct {
 }
 
 // Caddy and its module of this project write messages about requests, with their method and path,
-// but to other loggers than the access log.
-var caddyLogger, moduleLogger, accessLog = []byte("http."), []byte("token_bucket"),
-	[]byte("http.log.access")
+// to loggers whose names begin so. The logger of another program may be http.access or http.server.
+var messageLoggers = [][]byte{[]byte("http.log"), []byte("http.handlers."),
+	[]byte("http.reverse_proxy."), []byte("token_bucket")}
+var accessLog = []byte("http.log.access")
 
 var (
 	errObject = &lack{0, "want one JSON object a line"}
@@ -40,9 +42,9 @@ func (p *jsonParser) parse(line []byte, rec *Record) error {
 	clear(p.values)
 	p.path = p.path[:0]
 	p.collect(line, object)
-	switch logger := p.text(fieldLogger); {
-	case bytes.HasPrefix(logger, accessLog):
-	case bytes.HasPrefix(logger, caddyLogger), bytes.HasPrefix(logger, moduleLogger):
+	logger := p.text(fieldLogger)
+	isIn := func(begin []byte) bool { return bytes.HasPrefix(logger, begin) }
+	if !isIn(accessLog) && slices.ContainsFunc(messageLoggers, isIn) {
 		return ErrMessage
 	}
 	err := p.fillRequest(rec)

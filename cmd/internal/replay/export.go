@@ -19,7 +19,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/httplimit/policy"
 )
 
-// isPrefix reports whether the path stands for all paths below it.
 func (p *PathLimit) isPrefix() bool { return len(p.Path) > 1 && strings.HasSuffix(p.Path, "/") }
 
 // nginxRate returns a rate as limit_req has it, in whole requests a second or a minute, or nothing

@@ -103,7 +103,6 @@ func (s *site) crawl(hour float64) {
 	}
 }
 
-// attack is a series of attempts to log in, at a rate a second.
 func (s *site) attack(hour float64, requests int, rate float64, client func() string) {
 	for i := range requests {
 		s.add(3600*hour+float64(i)/rate, client(), "curl/8.12.1", "/login")
