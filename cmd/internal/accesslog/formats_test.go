@@ -261,8 +261,8 @@ func TestMalformedLines(t *testing.T) {
 			{`1.2.3.4 - - [17/May/2015:10:05:03 +0000] GET / HTTP/1.1 200 1`, errOrigin.want},
 			{`1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1\" 200 1`, errRequest.want},
 			{`1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1"`, errStatus.want},
-			{`1.2.3.4 - - [17/May/2015:10:05:03 +0000] "-" 408 - "-" "-"`, errConnection.want},
-			{`1.2.3.4 - - [17/May/2015:10:05:03 +0000] "" 400 0 "-" "-"`, errConnection.want},
+			{`1.2.3.4 - - [17/May/2015:10:05:03 +0000] "-" 408 - "-" "-"`, errConnection.Error()},
+			{`1.2.3.4 - - [17/May/2015:10:05:03 +0000] "" 400 0 "-" "-"`, errConnection.Error()},
 			{`1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 `, errSize.want},
 			{`1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1234567890123456789`,
 				errSize.want},
@@ -296,7 +296,7 @@ func TestMalformedLines(t *testing.T) {
 				`want $number before "/"`},
 			{`192.0.2.7:1 [17/May/2015:10:05:03.123] f b/s 1/1/1/1/1 OK 1 - "-"`, `want $status before " "`},
 			{`192.0.2.7:1 [17/May/2015:10:05:03.123] f f/<NOSRV> -1/-1/-1/-1/9999 408 212 - "<BADREQ>"`,
-				errConnection.want},
+				errConnection.Error()},
 		},
 		envoyLine: {
 			{`[2015-05-17 10:05:03.310][1][info][main] starting`, `want $time_iso8601 before "] \""`},
@@ -305,7 +305,7 @@ func TestMalformedLines(t *testing.T) {
 			{`[2015-05-17T10:05:03.310Z] "GET / HTTP/1.1" 200 - 0 1 2 3 "1.1.1.1" "a" "b" "c" "d" "e"`,
 				`want the end before " \"e\""`},
 			{`[2015-05-17T10:05:03.310Z] "- - -" 0 DC 0 0 2 - "-" "-" "-" "-" "10.0.0.1:80"`,
-				errConnection.want},
+				errConnection.Error()},
 		},
 		albLine: {
 			{`tls ` + at + ` app/lb/1 192.0.2.7:1`, `want $type before " "`},

@@ -39,8 +39,8 @@ type variable struct {
 
 var (
 	errFormatClient = &lack{3, "want an address or the name of a host as the client"}
-	// errConnection reports a line of a log in which proxies also write connections without a request.
-	errConnection = &lack{20, "want an HTTP request: the line has only a connection"}
+	// errConnection reports a line of a log in which servers also write connections without a request.
+	errConnection = fmt.Errorf("%w: the line has only a connection", ErrMessage)
 	errTimeless   = &lack{20, "the lines have no time: want one in front of each, such as from" +
 		" docker logs -t or kubectl logs --timestamps"}
 	// errHostFirst reports a line in which a host is where the client is in other logs.
