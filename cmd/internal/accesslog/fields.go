@@ -170,7 +170,6 @@ func isMethod(b []byte) bool {
 
 func (f *fields) texts(field int) [][]byte { return f.values[f.first[field]:f.first[field+1]] }
 
-// text returns the text of the first candidate for a field that is not missing or empty.
 func (f *fields) text(field int) []byte { return First(f.texts(field)...) }
 
 // First returns the first text that is there: Caddy and others write REDACTED for credentials.

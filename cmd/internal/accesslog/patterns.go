@@ -21,10 +21,11 @@ var patterns = []struct {
 	{"alb",
 		`$type $time_iso8601 $word $peer_port $word $number $number $number $status $word $number` +
 			` $bytes_sent "$request" "$http_user_agent"`, exact},
-	// docs.aws.amazon.com/AmazonS3/latest/userguide/LogFormat.html
+	// docs.aws.amazon.com/AmazonS3/latest/userguide/LogFormat.html. A request for a batch has a line,
+	// and also each of its keys. S3 logs what it does by rules of lifecycles, too.
 	{"s3",
-		`$owner $word [$time_local] $remote_addr $remote_user $word $word $word "$request"` +
-			` $status $word $bytes_sent`, exact},
+		`$owner $word [$time_local] $remote_addr $remote_user $word $operation $word "$request"` +
+			` $status $word $bytes_sent`, among},
 	// www.envoyproxy.io/docs/envoy/latest/configuration/observability/access_log/usage. It has no
 	// peer, and has appended it to X-Forwarded-For if it uses the remote address. It escapes nothing:
 	// a client that sends a quote and a space may make its line malformed.
@@ -83,6 +84,9 @@ var strict = map[string]struct {
 	"seconds": {func(b []byte) bool {
 		return len(b) > 10 && b[10] == '.' && consistsOf(b[:10], digits)
 	}, "msec"},
+	"operation": {is: func(b []byte) bool {
+		return !bytes.HasPrefix(b, []byte("BATCH.")) && !bytes.HasPrefix(b, []byte("S3."))
+	}},
 	"clock":  {func(b []byte) bool { return len(b) == len("15:04:05") && b[2] == ':' }, "time"},
 	"method": {is: isMethod},
 	"peer":   {isClient, "remote_addr"},

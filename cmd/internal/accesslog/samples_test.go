@@ -28,6 +28,7 @@ func TestSamplesOfPrograms(t *testing.T) {
 		"kubernetes":     `combined, 3 requests, 0 messages, 1 malformed; "10.42.0.185" /`,
 		"npm":            `nginx-proxy-manager, 3 requests, 0 messages, 0 malformed; "192.0.2.8" /`,
 		"rails":          `rails, 3 requests, 4 messages, 0 malformed; "50.31.29.217" /dashboard`,
+		"s3":             `s3, 1 requests, 3 messages, 0 malformed; "192.0.2.3" /b`,
 		"squid":          `squid, 3 requests, 1 messages, 0 malformed; "192.0.2.8" /a.css`,
 		"uvicorn":        `uvicorn, 3 requests, 2 messages, 0 malformed; "192.168.65.1" /admin/cdscm/`,
 		"uwsgi":          `uwsgi, 3 requests, 0 messages, 0 malformed; "192.0.2.7" /a`,

@@ -63,10 +63,9 @@ func (p *peak) add(second int64) bool {
 // take about 25 MB.
 const leastClients = 1 << 17
 
-// clients are the clients of a log, at most bound of them.
 type clients struct {
 	byKey map[string]*client
-	bound int
+	bound int  // of their number
 	more  bool // whether there are more
 }
 

@@ -32,7 +32,6 @@ type habit struct {
 // From manyAgents different User-Agents on, a client may be several people behind one address.
 const manyAgents, maxAgents = 5, 20
 
-// newHabit returns the habit of a client with this User-Agent in its first request.
 func newHabit(agent []byte) *habit {
 	h := new(habit)
 	for _, name := range crawlers {

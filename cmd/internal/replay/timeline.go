@@ -21,7 +21,6 @@ var binWidths = [...]time.Duration{
 	day, 2 * day, 10 * day, 30 * day, 90 * day, 360 * day,
 }
 
-// bin counts the decisions in one interval.
 type bin struct{ granted, refused uint64 }
 
 // timeline counts decisions over time in bounded memory. It begins with bins of one second.
