@@ -152,10 +152,13 @@ func (f *fields) fillTime(rec *Record) (err error) {
 }
 
 // fillRequest is fill for a format in which programs write all kinds of messages. A request has a
-// method, a path or a status; a message may have an address or a host, too.
+// method, a path or a status; a message may have an address or a host, too. Fastify writes a line
+// at the beginning of a request, and one at its end with res.statusCode.
 func (f *fields) fillRequest(rec *Record) error {
 	err := f.fill(rec)
-	isRequest := len(rec.Path) > 0 || isMethod(rec.Method) || len(rec.Status) > 0 ||
+	isEnd := func(slot int) bool { return f.values[slot] != nil }
+	isRequest := len(rec.Path) > 0 || isMethod(rec.Method) ||
+		len(rec.Status) > 0 && !slices.ContainsFunc(f.slots["res.statusCode"], isEnd) ||
 		slices.ContainsFunc(f.named, func(field int) bool { return f.text(field) != nil })
 	if !isRequest && (err == nil || errors.Is(err, errNoTime)) {
 		return ErrMessage

@@ -330,6 +330,8 @@ func TestMessagesBetweenRequests(t *testing.T) {
 		caddyLine + "\n" + `{"ts":1431857103,"logger":"http.handlers.reverse_proxy","msg":"aborting",` +
 			`"request":{"remote_ip":"192.0.2.7","method":"GET","uri":"/"},"status":502}`,
 		logfmtLine + "\nts=1431857103 level=info msg=starting",
+		`{"time":1431857103000,"req":{"method":"GET","url":"/","remoteAddress":"192.0.2.7"}}` + "\n" +
+			`{"time":1431857103001,"res":{"statusCode":200},"msg":"request completed"}`, // of Fastify
 		"#Fields: date time c-ip sc-status\n2015-05-17 10:05:03 192.0.2.7 200",
 		`Started GET "/a" for 192.0.2.7 at 2015-05-17 10:05:03 +0000` + "\nCompleted 200 OK in 5ms",
 	} {

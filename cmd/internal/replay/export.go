@@ -195,7 +195,6 @@ func (o *Options) ask() (flags string) {
 	return flags
 }
 
-// listOf returns networks as --trusted-proxies has them.
 func listOf(networks []netip.Prefix) string {
 	var all []string
 	for _, network := range networks {

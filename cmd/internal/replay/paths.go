@@ -83,7 +83,6 @@ func (p *pathGroups) choose() {
 	}
 }
 
-// add adds a request to its group, if that is one of the chosen ones.
 func (p *pathGroups) add(at pending) {
 	if !p.chosen {
 		p.choose()

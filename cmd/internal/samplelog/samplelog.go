@@ -69,7 +69,6 @@ func (s *site) add(start float64, client, agent, path string) {
 	s.requests = append(s.requests, request{start, start + took, client, agent, path})
 }
 
-// hour returns when a visit begins. Few do before dawn.
 func (s *site) hour() float64 {
 	for {
 		hour := 23.9 * s.rng.Float64()
