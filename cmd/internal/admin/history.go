@@ -6,10 +6,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
-// historySeconds is the length of the history.
 const historySeconds = 120
 
-// ruleID identifies a rule.
 type ruleID struct{ set, rule string }
 
 // counts are what a rule has granted and refused. A shadow rule has its shadow counts.

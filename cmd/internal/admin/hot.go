@@ -84,7 +84,6 @@ func (h *hotBuckets) dropLowest() float64 {
 	return lowest.score
 }
 
-// fade multiplies all scores by fadePerSecond.
 func (h *hotBuckets) fade() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -5,7 +5,6 @@ package admin
 import (
 	"context"
 	"embed"
-	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -16,8 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/pagestyle"
-	"github.com/seed-181794aa/ratelimit/cmd/internal/printable"
 	"github.com/seed-181794aa/ratelimit/httplimit"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
@@ -161,28 +160,15 @@ func (s *Server) serveReset(w http.ResponseWriter, r *http.Request) {
 
 // Run adds to the history every second until ctx is done.
 func (s *Server) Run(ctx context.Context) {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			s.history.addSecond(s.Limiter.Stats())
-			s.hot.fade()
-		}
-	}
+	daemon.Every(time.Second, func() {
+		s.history.addSecond(s.Limiter.Stats())
+		s.hot.fade()
+	})(ctx)
 }
 
-// serveText returns a handler that answers with a text of a type.
 func serveText(mediaType, text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", mediaType+"; charset=utf-8")
 		_, _ = io.WriteString(w, text) // this fails only if the client is gone
 	}
-}
-
-func writeJSON(w http.ResponseWriter, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(printable.NewWriter(w)).Encode(v) // this fails only if the client is gone
 }

@@ -1,16 +1,17 @@
 package admin
 
 import (
+	"encoding/json"
 	"net/http"
 	"time"
 
+	"github.com/seed-181794aa/ratelimit/cmd/internal/printable"
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
 // maxShown is how many buckets the page shows, besides the ones that are held.
 const maxShown = 6
 
-// snapshot is the content of the page.
 type snapshot struct {
 	Title string `json:"title"`
 	Where string `json:"where"`
@@ -69,10 +70,10 @@ func (s *Server) serveSnapshot(w http.ResponseWriter, _ *http.Request) {
 			GrantedPerSecond: granted, RefusedPerSecond: refused,
 		})
 	}
-	writeJSON(w, v)
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(printable.NewWriter(w)).Encode(v) // this fails only if the client is gone
 }
 
-// bucketViews returns the hottest buckets that still exist.
 func (s *Server) bucketViews() []bucketView {
 	views := []bucketView{}
 	for _, b := range s.hot.hottest() {

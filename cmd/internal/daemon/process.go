@@ -43,7 +43,7 @@ func (p *Process) Close() {
 }
 
 // LostLines returns how many lines of the log were dropped.
-func (p *Process) LostLines() uint64 { return p.lines.Dropped() }
+func (p *Process) LostLines() uint64 { return p.lines.dropped.Load() }
 
 // ListenTCP opens a port at the address in a flag until the process is closed.
 func (p *Process) ListenTCP(flag, address string) (net.Listener, error) {
@@ -63,6 +63,22 @@ func InOrder(ctx context.Context, steps ...func(context.Context) error) error {
 		}
 	}
 	return nil
+}
+
+// Every returns a task that calls f at intervals until its context is done.
+func Every(interval time.Duration, f func()) func(context.Context) {
+	return func(ctx context.Context) {
+		ticker := time.NewTicker(interval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				f()
+			}
+		}
+	}
 }
 
 // Background runs tasks beside the requests, which go on for a while after the end of ctx. The

@@ -32,8 +32,7 @@ func LoadSecurity(ctx context.Context, certFile, keyFile, clientCA string) (*Sec
 	return s, s.apply(s.text)
 }
 
-// separator stands between the texts of two files.
-const separator = "\x00"
+const separator = "\x00" // between the texts of two files
 
 func (s *Security) read() (string, error) {
 	var texts []string

@@ -43,7 +43,6 @@ func Throttled(log *slog.Logger) *slog.Logger {
 	return slog.New(throttledHandler{log.Handler(), NewThrottle()})
 }
 
-// throttledHandler suppresses records while there are too many. The next record has their number.
 type throttledHandler struct {
 	slog.Handler
 	throttle *Throttle

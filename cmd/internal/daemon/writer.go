@@ -75,7 +75,4 @@ func (b *Writer) Close() {
 	}
 }
 
-// Dropped returns the number of lines that were dropped.
-func (b *Writer) Dropped() uint64 { return b.dropped.Load() }
-
 func lines(text []byte) uint64 { return uint64(bytes.Count(text, []byte("\n"))) }

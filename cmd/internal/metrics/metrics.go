@@ -19,7 +19,8 @@ type Metrics struct {
 	upstreamErrors *prometheus.CounterVec
 	responses      [10]prometheus.Counter // by the first digit of the status; some are nil
 	upstream       prometheus.Histogram
-	state          stateMetrics
+	stateSaved     prometheus.Gauge // this and the next one are 0 without --state
+	stateErrors    prometheus.Counter
 }
 
 // Reason is the kind of an error of the upstream.
@@ -48,7 +49,14 @@ func New(l *httplimit.Limiter, lostLines func() uint64) *Metrics {
 			Help:    "Time from a request to the upstream to the header of its response.",
 			Buckets: []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10},
 		}),
-		state: newStateMetrics(register),
+		stateSaved: register.NewGauge(prometheus.GaugeOpts{
+			Name: "tb_state_last_save_timestamp_seconds",
+			Help: "Unix time at which the last successful save of the state began.",
+		}),
+		stateErrors: register.NewCounter(prometheus.CounterOpts{
+			Name: "tb_state_save_errors_total",
+			Help: "Saves of the state that failed.",
+		}),
 	}
 	responses := register.NewCounterVec(prometheus.CounterOpts{
 		Name: "tb_responses_total",
@@ -76,3 +84,12 @@ func (m *Metrics) UpstreamHeader(d time.Duration) { m.upstream.Observe(d.Seconds
 
 // UpstreamError counts an error of the upstream.
 func (m *Metrics) UpstreamError(r Reason) { m.upstreamErrors.WithLabelValues(string(r)).Inc() }
+
+// StateSaved records a save of the state that began at start.
+func (m *Metrics) StateSaved(start time.Time, err error) {
+	if err != nil {
+		m.stateErrors.Inc()
+		return
+	}
+	m.stateSaved.Set(float64(start.UnixNano()) / 1e9)
+}

@@ -15,12 +15,9 @@ import (
 type Access string
 
 const (
-	// AccessOff logs no requests.
-	AccessOff Access = "off"
-	// AccessRefused logs refused requests, up to a rate.
-	AccessRefused Access = "refused"
-	// AccessAll logs every request.
-	AccessAll Access = "all"
+	AccessOff     Access = "off"
+	AccessRefused Access = "refused" // up to a rate
+	AccessAll     Access = "all"
 )
 
 // logAccess logs the request, without its query string, which may hold secrets.

@@ -3,6 +3,7 @@ package proxy
 import (
 	"fmt"
 	"io"
+	"net/http"
 )
 
 // printBanner prints the URL of the proxy, and the address of the live page, which may be "".
@@ -28,4 +29,17 @@ func (c *Command) printBanner(w io.Writer, proxy, admin string) {
 			" --policy FILE.\nThis is the policy in force:\n\n%s\n", demoPolicy)
 	}
 	fmt.Fprintln(w, "Ctrl-C stops the proxy.")
+}
+
+// demoPolicy is the policy if --policy is not set, in the form of a policy file.
+const demoPolicy = `{
+  "name": "per-address",
+  "limit_keys": ["ip:address"],
+  "algorithm_config": {"tokens_per_second": 5, "burst": 10}
+}
+`
+
+func demoUpstream(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	fmt.Fprintf(w, "The demo upstream got %s %q.\n", r.Method, r.URL.Path)
 }

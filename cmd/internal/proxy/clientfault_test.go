@@ -17,7 +17,10 @@ import (
 const adaptive = `{"name": "r", "limit_keys": [], "algorithm_config": {"rps": 500, "burst": 10,
 	"adaptive": {"min": 20, "max": 2000, "target_p99": "200ms"}}}`
 
-const preface2 = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+const (
+	preface2   = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+	noSettings = "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+)
 
 // over2 is a request of HTTP/2 with a method, host and path, and then names and values of fields.
 func over2(method, host, path string, fields ...string) string {
@@ -30,9 +33,9 @@ func over2(method, host, path string, fields ...string) string {
 		}
 		block += string([]byte{byte(len(text))}) + text
 	}
-	const settings, endStreamAndHeaders = "\x00\x00\x00\x04\x00\x00\x00\x00\x00", 5
+	const endStreamAndHeaders = 5
 	head := []byte{0, 0, byte(len(block)), 1, endStreamAndHeaders, 0, 0, 0, 1}
-	return preface2 + settings + string(head) + block
+	return preface2 + noSettings + string(head) + block
 }
 
 // status reads the status of the first response on a connection. In HTTP/2 it may be "reset".

@@ -76,7 +76,6 @@ type processFlags struct {
 	Interval  time.Duration `name:"state-interval" default:"1m" help:"${proxy_state_interval}"`
 }
 
-// upstream is the URL of a server.
 type upstream struct{ url.URL }
 
 func (u *upstream) UnmarshalText(text []byte) error {

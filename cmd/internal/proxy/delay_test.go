@@ -96,13 +96,8 @@ func TestDelays(t *testing.T) {
 				t.Errorf("no %s in\n%s", want, metrics)
 			}
 		}
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		server := &frontServer{
-			daemon.NewServer(l, p, log.Logger()), p, &connections{Listener: l},
-		}
+		l := listen(t)
+		server := &frontServer{daemon.NewServer(l.Listener, p, log.Logger()), p, l}
 		if err := server.Stop(0, time.Second); err != nil { // waits until 600 ms
 			t.Error(err)
 		}

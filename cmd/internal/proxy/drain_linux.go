@@ -3,6 +3,7 @@ package proxy
 import (
 	"math"
 	"net"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,16 +26,19 @@ func refuseNew(l *net.TCPListener) bool {
 
 // queued reports whether the kernel has connections that the listener has not accepted. Without
 // processor time it accepts late, and closing it would reset them.
-func queued(l *net.TCPListener) bool {
-	conn, err := l.SyscallConn()
-	if err != nil {
-		return false
+func queued(l *net.TCPListener) bool { return tcpInfo(l).Unacked > 0 } // the length of its queue
+
+// bytesTaken returns how many bytes the kernel of the client has taken.
+func bytesTaken(c *net.TCPConn) uint64 { return tcpInfo(c).Bytes_acked }
+
+func tcpInfo(c syscall.Conn) (info unix.TCPInfo) {
+	if conn, err := c.SyscallConn(); err == nil {
+		_ = conn.Control(func(fd uintptr) {
+			got, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+			if err == nil {
+				info = *got
+			}
+		})
 	}
-	var n uint32
-	err = conn.Control(func(fd uintptr) {
-		if info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
-			n = info.Unacked // of a listener it is the length of the queue
-		}
-	})
-	return err == nil && n > 0
+	return info
 }

@@ -9,3 +9,6 @@ import "net"
 func refuseNew(*net.TCPListener) bool { return false }
 
 func queued(*net.TCPListener) bool { return false }
+
+// bytesTaken returns 0, because it is not known. What a Write has passed to the kernel counts.
+func bytesTaken(*net.TCPConn) uint64 { return 0 }

@@ -2,8 +2,6 @@ package proxy
 
 import (
 	"context"
-	"fmt"
-	"net"
 	"net/http"
 	"runtime"
 	"testing"
@@ -16,17 +14,8 @@ func TestDrainServesLateAccepts(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the system resets the connections")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	front := &connections{Listener: l}
-	conn, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+	front := listen(t)
+	conn := connect(t, front.Addr().String(), "GET / HTTP/1.1\nHost: h\nConnection: close\n\n")
 
 	p, _, _ := start(t, "", func(http.ResponseWriter, *http.Request) {})
 	drained := make(chan struct{})

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -114,6 +115,17 @@ func run(t *testing.T, change func(*Command)) *running {
 		}
 	}
 	return r
+}
+
+// listen returns a listener on a free port.
+func listen(t *testing.T) *connections {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return &connections{Listener: l}
 }
 
 func file(t *testing.T, content string) string {

@@ -1,7 +1,7 @@
 // Package proxy implements `tb-proxy`: a reverse proxy that limits requests by a policy.
 //
 // A request passes proxy.go, request.go, upstream.go, response.go and access.go in this order.
-// command.go, run.go, reload.go and server.go start, reload and stop the proxy.
+// command.go, run.go, reload.go and drain.go start, reload and stop the proxy.
 package proxy
 
 import (

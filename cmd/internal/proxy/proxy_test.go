@@ -4,32 +4,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"strings"
 	"testing"
 )
-
-// Each client of a trusted proxy has a bucket. A client that is not trusted cannot choose
-// another bucket by its X-Forwarded-For.
-func TestTrustedProxies(t *testing.T) {
-	statuses := func(change func(*Config)) (all []int) {
-		_, url, _ := start(t, two, func(http.ResponseWriter, *http.Request) {}, change)
-		for _, client := range []string{"192.0.2.1", "192.0.2.2", "192.0.2.1", "192.0.2.1"} {
-			r, _ := get(t, url, "X-Forwarded-For", client)
-			all = append(all, r.StatusCode)
-		}
-		return all
-	}
-	trust := func(c *Config) {
-		c.Client.Trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
-	}
-	if got := fmt.Sprint(statuses(trust)); got != "[200 200 200 429]" {
-		t.Errorf("trusted: %s", got)
-	}
-	if got := fmt.Sprint(statuses(func(*Config) {})); got != "[200 200 429 429]" {
-		t.Errorf("untrusted: %s", got)
-	}
-}
 
 // Requests never add time series, whatever is in them.
 func TestSeriesAreBounded(t *testing.T) {

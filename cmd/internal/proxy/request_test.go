@@ -3,37 +3,12 @@ package proxy
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"testing"
 )
-
-// A malformed body of a request is not an error of the upstream.
-func TestMalformedRequestBodies(t *testing.T) {
-	p, url, _ := start(t, "", func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-	})
-	c := connect(t, url, "POST / HTTP/1.1\nHost: h\nTransfer-Encoding: chunked\n\nno number\n")
-	if r := c.response(t, "POST"); r.StatusCode != http.StatusBadRequest || !r.Close {
-		t.Error(r)
-	}
-	c = connect(t, url, "POST / HTTP/1.1\nHost: h\nContent-Length: 1000\n\nhalf")
-	if err := c.Conn.(*net.TCPConn).CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
-	// Either the reader of the body or the end of the connection is noticed first.
-	if r := c.response(t, "POST"); r.StatusCode != http.StatusBadRequest &&
-		r.StatusCode != statusClientGone || !r.Close {
-		t.Error(r)
-	}
-	if metrics := scrape(t, p); !strings.Contains(metrics,
-		`tb_upstream_errors_total{reason="response"} 0`) {
-		t.Error(metrics)
-	}
-}
 
 // net/http inspects the Body of its own request: whether the client holds it back, and how
 // much is still to come. With another Body in its place net/http would wait for both.

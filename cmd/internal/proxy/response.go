@@ -10,9 +10,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
-// drainTimeout is how long to read the rest of an unwanted body so that the connection can
-// be reused.
-const drainTimeout = time.Second
+const drainTimeout = time.Second // for the rest of an unwanted body, to reuse the connection
 
 // responseRecorder is the ResponseWriter of a request. It records what the access log and
 // the metrics need.
@@ -34,6 +32,7 @@ type responseRecorder struct {
 	settlement *httplimit.Settlement // nil without a rule that has its cost in the response
 
 	upgraded bool
+	bounded  bool        // by streamTimeout
 	held     http.Header // the limiter's fields, kept out of informational responses
 }
 
@@ -169,7 +168,23 @@ func (rec *responseRecorder) boundBodyDrain() {
 	}
 }
 
+// bound begins or ends the streamTimeout of a client of HTTP/2. Between two pieces, the upstream
+// may take any time.
+func (rec *responseRecorder) bound(isWriting bool) {
+	if rec.version < 20 || rec.bounded == isWriting {
+		return
+	}
+	rec.bounded = isWriting
+	var end time.Time
+	if isWriting {
+		end = time.Now().Add(streamTimeout)
+	}
+	// This fails only without a connection, as in tests.
+	_ = http.NewResponseController(rec.ResponseWriter).SetWriteDeadline(end)
+}
+
 func (rec *responseRecorder) finish(r *http.Request) {
+	rec.bound(true) // for the last piece, which net/http still has
 	rec.settlement.Finish()
 	rec.request.release()
 	rec.boundBodyDrain()

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"time"
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/admin"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
@@ -30,6 +29,7 @@ type runner struct {
 	security *daemon.Security // nil without TLS
 
 	proxyListener, adminListener, demoListener net.Listener // the last two may be nil
+	clients                                    *connections
 
 	proxy   *Proxy
 	state   *stateFile         // nil without --state
@@ -37,7 +37,6 @@ type runner struct {
 	servers []daemon.Stoppable // in the order in which they are stopped
 }
 
-// load reads the policy and the certificate.
 func (r *runner) load(ctx context.Context) (err error) {
 	if r.usesTLS() {
 		r.security, err = daemon.LoadSecurity(ctx, r.TLSCert, r.TLSKey, "")
@@ -84,7 +83,6 @@ func (r *runner) listen(context.Context) (err error) {
 	return err
 }
 
-// build makes the handlers and their servers.
 func (r *runner) build(context.Context) (err error) {
 	c := Config{
 		Upstream: &r.Upstream.URL, PreserveHost: r.PreserveHost, Timeout: r.Timeout,
@@ -113,10 +111,10 @@ func (r *runner) build(context.Context) (err error) {
 		r.reloader().LogWarnings(r.proxy.warnings(r.policy))
 	}
 	r.logRisks()
-	front := &connections{Listener: r.proxyListener}
-	server := daemon.NewServer(front, r.proxy, r.proxy.errors)
+	r.clients = &connections{Listener: r.proxyListener}
+	server := daemon.NewServer(r.clients, r.proxy, r.proxy.errors)
 	configure(server, r.clientFlags, r.security)
-	r.servers = append(r.servers, &frontServer{server, r.proxy, front})
+	r.servers = append(r.servers, &frontServer{server, r.proxy, r.clients})
 	if r.adminListener != nil {
 		r.admin = admin.New(admin.Config{
 			Limiter: r.proxy.Limiter, Metrics: r.proxy.Metrics.Handler(), FormatKey: r.proxy.formatKey,
@@ -145,14 +143,14 @@ func (r *runner) url() string {
 // serve serves until ctx is done or a server fails. Meanwhile it reloads the policy.
 func (r *runner) serve(ctx context.Context) error {
 	daemon.RedirectStandardLog(r.proxy.errors)
-	tasks := []func(context.Context){r.reload}
+	tasks := []func(context.Context){r.reload, daemon.Every(stuckTimeout, r.clients.closeStuck)}
 	if r.fromFile() {
 		tasks = append(tasks, r.follow)
 	}
 	if r.state != nil {
-		ticker := time.NewTicker(r.Interval)
-		defer ticker.Stop()
-		tasks = append(tasks, func(ctx context.Context) { r.state.run(ctx, ticker.C) })
+		tasks = append(tasks, daemon.Every(r.Interval, func() {
+			_ = r.state.save() // the log has the error
+		}))
 	}
 	if r.admin != nil {
 		tasks = append(tasks, r.admin.Run)

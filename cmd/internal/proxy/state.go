@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -76,18 +75,6 @@ func (*stateFile) create(target string) (*os.File, error) {
 		return nil, err
 	}
 	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-}
-
-// run saves the state on each tick, until ctx is done.
-func (s *stateFile) run(ctx context.Context, ticks <-chan time.Time) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticks:
-			_ = s.save() // the log has the error
-		}
-	}
 }
 
 // save replaces the file in one step, so that a reader finds the state before or the state after.

@@ -49,7 +49,7 @@ func (p *Proxy) newReverseProxy() httputil.ReverseProxy {
 		Rewrite:      p.rewrite,
 		Transport:    fewRetries{transport},
 		ErrorHandler: p.upstreamFailed,
-		BufferPool:   &buffers{},
+		BufferPool:   newBuffers(),
 		ErrorLog:     daemon.NewErrorLog(p.errors),
 	}
 }
@@ -194,7 +194,9 @@ type responseBody struct {
 }
 
 func (b *responseBody) Read(p []byte) (int, error) {
+	b.rec.bound(false)
 	n, err := b.ReadCloser.Read(p)
+	b.rec.bound(true)
 	if err != nil && !errors.Is(err, io.EOF) && b.context.Err() == nil && !b.rec.request.unread() {
 		b.rec.proxy.Metrics.UpstreamError(metrics.Response)
 	}
@@ -202,13 +204,12 @@ func (b *responseBody) Read(p []byte) (int, error) {
 }
 
 // buffers is the pool of buffers in which bodies are copied.
-type buffers struct{ pool sync.Pool }
+type buffers struct{ sync.Pool }
 
-func (b *buffers) Get() []byte {
-	if buffer, ok := b.pool.Get().(*[32 << 10]byte); ok {
-		return buffer[:]
-	}
-	return make([]byte, 32<<10)
+func newBuffers() *buffers {
+	return &buffers{sync.Pool{New: func() any { return new([32 << 10]byte) }}}
 }
 
-func (b *buffers) Put(buffer []byte) { b.pool.Put((*[32 << 10]byte)(buffer)) }
+func (b *buffers) Get() []byte { return b.Pool.Get().(*[32 << 10]byte)[:] }
+
+func (b *buffers) Put(buffer []byte) { b.Pool.Put((*[32 << 10]byte)(buffer)) }

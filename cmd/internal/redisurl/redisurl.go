@@ -13,15 +13,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/redis"
 )
 
-// The environment variables that have the user and the password if the URL has none, and those for
-// the servers of Sentinel. The arguments of a process are visible to all users of its machine.
-const (
-	userVariable             = "TB_REDIS_USER"
-	passwordVariable         = "TB_REDIS_PASSWORD"
-	sentinelUserVariable     = "TB_REDIS_SENTINEL_USER"
-	sentinelPasswordVariable = "TB_REDIS_SENTINEL_PASSWORD"
-)
-
 // URL is the address of a server, or of several nodes of a cluster.
 type URL struct {
 	text   string // without the password
@@ -57,17 +48,18 @@ func (u *URL) Dial() (rueidis.Client, error) {
 	return c, err
 }
 
-// withSecrets returns the options with what the environment has.
+// withSecrets returns the options with what the environment has, because the arguments of a process
+// are visible to all users of its machine.
 func (u *URL) withSecrets() rueidis.ClientOption {
 	o := u.option
 	if o.Username == "" {
-		o.Username = os.Getenv(userVariable)
+		o.Username = os.Getenv("TB_REDIS_USER")
 	}
 	if o.Password == "" {
-		o.Password = os.Getenv(passwordVariable)
+		o.Password = os.Getenv("TB_REDIS_PASSWORD")
 	}
-	o.Sentinel.Username = os.Getenv(sentinelUserVariable)
-	o.Sentinel.Password = os.Getenv(sentinelPasswordVariable)
+	o.Sentinel.Username = os.Getenv("TB_REDIS_SENTINEL_USER")
+	o.Sentinel.Password = os.Getenv("TB_REDIS_SENTINEL_PASSWORD")
 	return o
 }
 
