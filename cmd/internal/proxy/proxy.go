@@ -5,7 +5,6 @@
 package proxy
 
 import (
-	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httputil"
@@ -89,17 +88,13 @@ func New(c Config) (*Proxy, error) {
 // ServeHTTP passes a request on or refuses it.
 //
 // The state of the request is in its responseRecorder, because a context value needs a copy of
-// the request. For the same reason ServeHTTP calls Admit and not Middleware. A request with a
-// body is copied, so that its Body can be replaced.
+// the request. For the same reason ServeHTTP calls Admit and not Middleware.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rec := &responseRecorder{
 		ResponseWriter: w, proxy: p, version: 10*r.ProtoMajor + r.ProtoMinor, start: time.Now(),
 	}
 	if r.ContentLength != 0 {
-		ctx, end := context.WithCancelCause(r.Context())
-		rec.request = p.newBody(w, r.Body, end)
-		r = r.WithContext(ctx) // a copy, because net/http inspects its own request's Body
-		r.Body = rec.request
+		rec.request = p.newBody(w, r.Body)
 	}
 	if r.Host == "" { // of such a request, the upstream would get its own host
 		r.Host = p.Upstream.Host
@@ -114,6 +109,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.dropMisreadable(r.Header)
 	p.dropForged(r)
 	if p.decide(rec, r) {
+		if rec.request != nil {
+			r = rec.request.of(r)
+		}
 		rec.sent = time.Now()
 		upstream := p.upstream
 		upstream.ModifyResponse = rec.modifyResponse

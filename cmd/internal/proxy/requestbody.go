@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -23,21 +24,32 @@ type requestBody struct {
 
 	patience atomic.Int64 // with the upstream, after each piece; 0 for no limit
 	stalled  *time.Timer
+	end      context.CancelCauseFunc // of the request to the upstream
 }
 
 // errStalled ends a request if the upstream neither takes more of the body nor answers. The timeout
 // of net/http begins after the body, so an upstream that has stopped would keep a long one forever.
 var errStalled = fmt.Errorf("neither the next piece nor an answer: %w", os.ErrDeadlineExceeded)
 
-func (p *Proxy) newBody(w http.ResponseWriter, body io.ReadCloser, end func(error)) *requestBody {
+func (p *Proxy) newBody(w http.ResponseWriter, body io.ReadCloser) *requestBody {
 	b := &requestBody{ReadCloser: body, timeout: p.BodyTimeout, conn: http.NewResponseController(w)}
 	b.patience.Store(int64(p.Timeout))
 	b.stalled = time.AfterFunc(1<<63-1, func() {
 		if b.patience.Load() > 0 {
-			end(errStalled)
+			b.end(errStalled)
 		}
 	})
 	return b
+}
+
+// of returns the request to the upstream. It is a copy, because net/http inspects the Body of its
+// own request. The limiter has the context of the client: if that ends, the client has left.
+func (b *requestBody) of(r *http.Request) *http.Request {
+	ctx, end := context.WithCancelCause(r.Context())
+	b.end = end
+	r = r.WithContext(ctx)
+	r.Body = b
+	return r
 }
 
 // Read returns the end again and again. The transport reads once more after the end, and net/http
@@ -98,7 +110,6 @@ func (b *requestBody) release() {
 	}
 }
 
-// unread reports whether there is a body that was not read to its end.
 func (b *requestBody) unread() bool { return b != nil && !b.ended.Load() }
 
 // failure returns the status for a client that broke off, was too slow or sent a malformed body,

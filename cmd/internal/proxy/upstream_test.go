@@ -134,15 +134,18 @@ func TestUpstreamErrors(t *testing.T) {
 	wantUpstreamError(t, p, "timeout")
 }
 
-// An upstream that takes no more of a body has stopped.
+// An upstream that takes no more of a body has stopped, and not its client.
 func TestUpstreamTakesNoBody(t *testing.T) {
-	p, _, _ := start(t, "", nil, rawUpstream(t, func(rawConn) { <-t.Context().Done() }),
+	policy := strings.Replace(usage("response:status"), `"rps"`,
+		`"status_costs": {"504": 0}, "rps"`, 1)
+	p, _, _ := start(t, policy, nil, rawUpstream(t, func(rawConn) { <-t.Context().Done() }),
 		func(c *Config) { c.Timeout = 50 * time.Millisecond })
 	w := httptest.NewRecorder()
 	p.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", rand.Reader)) // which never ends
 	if w.Code != http.StatusGatewayTimeout {
 		t.Error(w.Code)
 	}
+	wantLeft(t, p, 100)
 }
 
 // An answer that breaks off is counted, and the client notices it.
