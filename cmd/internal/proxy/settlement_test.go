@@ -50,10 +50,14 @@ func awaitSettled(p *Proxy, reported, estimated uint64) {
 // A request costs nothing if there is no connection to the upstream. If the upstream may have
 // worked on it, it costs the estimate.
 func TestUnansweredRequests(t *testing.T) {
-	closed := httptest.NewServer(nil)
+	closed, plain := httptest.NewServer(nil), httptest.NewServer(nil)
 	closed.Close()
-	nowhere, _ := url.Parse(closed.URL)
-	for _, source := range []string{"response:header:x-usage", "response:bytes"} {
+	t.Cleanup(plain.Close)
+	for source, upstream := range map[string]string{
+		"response:header:x-usage": closed.URL,
+		"response:bytes":          strings.Replace(plain.URL, "http", "https", 1), // it has no TLS
+	} {
+		nowhere, _ := url.Parse(upstream)
 		p, front, _ := start(t, usage(source), nil, func(c *Config) { c.Upstream = nowhere })
 		if r, _ := get(t, front); r.StatusCode != http.StatusBadGateway {
 			t.Error(r.Status)
@@ -69,7 +73,7 @@ func TestUnansweredRequests(t *testing.T) {
 		}
 	}))
 	t.Cleanup(stopping.Close)
-	nowhere, _ = url.Parse(stopping.URL)
+	nowhere, _ := url.Parse(stopping.URL)
 	p, front, _ := start(t, usageInHeader, nil, func(c *Config) { c.Upstream = nowhere })
 	get(t, front)
 	get(t, front+"/stop")

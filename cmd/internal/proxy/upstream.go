@@ -68,14 +68,14 @@ func (t fewRetries) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}}
 	answer, err := t.Transport.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
-	if err != nil && attempts > 0 {
-		err = fmt.Errorf("%w: %w", errSent, err)
+	if err != nil && attempts == 0 {
+		err = fmt.Errorf("%w: %w", errUnsent, err)
 	}
 	return answer, err
 }
 
-// errSent is about a request that the upstream may have worked on.
-var errSent = errors.New("connected")
+// errUnsent is about a request that had no connection, for example because TLS has failed.
+var errUnsent = errors.New("no connection")
 
 func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	r.Out.URL.RawQuery = r.In.URL.RawQuery // or parameters with a ; were missing
@@ -120,9 +120,9 @@ func (p *Proxy) upstreamFailed(w http.ResponseWriter, r *http.Request, err error
 	var op *net.OpError
 	var timeout interface{ Timeout() bool }
 	switch {
-	case errors.As(err, &op) && op.Op == "dial":
+	case errors.Is(err, errUnsent), errors.As(err, &op) && op.Op == "dial":
 		reason, counts = metrics.Connect, !isExhausted(err)
-		if counts && !errors.Is(err, errSent) {
+		if counts && errors.Is(err, errUnsent) {
 			rec.settlement.Cancel()
 		}
 	case errors.As(err, &timeout) && timeout.Timeout():
