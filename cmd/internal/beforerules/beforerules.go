@@ -5,7 +5,6 @@ package beforerules
 import (
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"github.com/seed-181794aa/ratelimit/httplimit"
@@ -49,20 +48,25 @@ func resolveURL(r *http.Request) bool {
 	return true
 }
 
-var percent = regexp.MustCompile("%([[:xdigit:]]{2})?")
-
 // escape escapes each % of a query that begins no escape, as in ?discount=5%. Many servers read it
 // as it is. Others drop the parameter, as the rules would.
 func escape(query string) string {
 	if _, err := url.QueryUnescape(query); err == nil {
 		return query
 	}
-	return percent.ReplaceAllStringFunc(query, func(s string) string {
-		if s == "%" {
-			return "%25"
+	var b strings.Builder
+	for i := range len(query) {
+		b.WriteByte(query[i])
+		if query[i] == '%' && !beginsHex(query[i+1:]) {
+			b.WriteString("25")
 		}
-		return s
-	})
+	}
+	return b.String()
+}
+
+func beginsHex(s string) bool {
+	isHex := func(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f' }
+	return len(s) >= 2 && isHex(s[0]) && isHex(s[1])
 }
 
 // IsForwarding reports whether a field, named in canonical form, is one in which a proxy reports
