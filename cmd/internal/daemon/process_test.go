@@ -8,18 +8,6 @@ import (
 	"testing"
 )
 
-func TestStepsEndWithTheFirstError(t *testing.T) {
-	var done []string
-	step := func(name string, err error) func(context.Context) error {
-		return func(context.Context) error { done = append(done, name); return err }
-	}
-	want := errors.New("b")
-	err := InOrder(t.Context(), step("a", nil), step("b", want), step("c", nil))
-	if !errors.Is(err, want) || strings.Join(done, " ") != "a b" {
-		t.Errorf("%v after %q", err, done)
-	}
-}
-
 // Tasks go on after the end of the context, because requests do, and end when they are stopped.
 func TestBackground(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -44,13 +32,6 @@ func TestBackground(t *testing.T) {
 	case <-ended:
 	default:
 		t.Error("stop does not wait for a task")
-	}
-}
-
-func TestListenNamesTheFlag(t *testing.T) {
-	if _, err := new(Process).ListenTCP("--admin", "nonsense"); err == nil ||
-		!strings.HasPrefix(err.Error(), "--admin: ") {
-		t.Errorf("error %v", err)
 	}
 }
 

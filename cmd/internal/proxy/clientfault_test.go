@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"crypto/tls"
 	"encoding/binary"
 	"io"
 	"net"
@@ -69,7 +68,6 @@ func attack(t *testing.T, upstream http.HandlerFunc, request, rest, want string,
 	change ...func(*Config)) {
 	t.Helper()
 	p, url, now := start(t, adaptive, upstream, change...)
-	p.upstream.Transport.(fewRetries).TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
 	isHTTP2 := strings.HasPrefix(request, preface2)
 	for range 60 {
 		now.Advance(50 * time.Millisecond)

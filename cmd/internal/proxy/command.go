@@ -94,8 +94,6 @@ func (u *upstream) UnmarshalText(text []byte) error {
 
 func (c *Command) usesDemo() bool { return c.Upstream.Host == "" }
 
-func (c *Command) fromFile() bool { return c.Policy != "" && c.Policy != off }
-
 func (c *Command) usesTLS() bool { return c.TLSCert != "" }
 
 // Run serves until ctx is done. Then it waits for the requests under way and returns nil.

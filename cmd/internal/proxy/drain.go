@@ -9,10 +9,9 @@ import (
 )
 
 const (
-	// handshakeTimeout is how long a client that has begun to connect may take to finish.
-	handshakeTimeout = 100 * time.Millisecond
-	drainInterval    = 5 * time.Millisecond // between looks at the connections
-	cutOffTimeout    = 5 * time.Second      // for handlers whose connections are closed
+	handshakeTimeout = 100 * time.Millisecond // for a client that has begun to connect
+	drainInterval    = 5 * time.Millisecond   // between looks at the connections
+	cutOffTimeout    = 5 * time.Second        // for handlers whose connections are closed
 )
 
 // frontServer is the server of the proxy.

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"crypto/tls"
 	"log/slog"
 	"net"
 	"net/http"
@@ -50,6 +51,7 @@ func start(t *testing.T, policy string, upstream http.HandlerFunc, change ...fun
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.upstream.Transport.(fewRetries).TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
 	front := httptest.NewUnstartedServer(p)
 	front.Config.Protocols = new(http.Protocols)
 	front.Config.Protocols.SetHTTP1(true)

@@ -48,7 +48,6 @@ func (rec *responseRecorder) hasLimiterFields() bool {
 	return rec.ruleApplied() && !rec.proxy.Fields.OnlyRefused
 }
 
-// modifyResponse prepares the upstream's response.
 func (rec *responseRecorder) modifyResponse(r *http.Response) error {
 	if r.StatusCode < 100 || r.StatusCode > 999 { // ResponseWriter would panic
 		return fmt.Errorf("malformed HTTP status code %03d", r.StatusCode)

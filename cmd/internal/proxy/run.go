@@ -31,10 +31,11 @@ type runner struct {
 	proxyListener, adminListener, demoListener net.Listener // the last two may be nil
 	clients                                    *connections
 
-	proxy   *Proxy
-	state   *stateFile         // nil without --state
-	admin   *admin.Server      // nil if it is off
-	servers []daemon.Stoppable // in the order in which they are stopped
+	proxy    *Proxy
+	reloader *daemon.Reloader
+	state    *stateFile         // nil without --state
+	admin    *admin.Server      // nil if it is off
+	servers  []daemon.Stoppable // in the order in which they are stopped
 }
 
 func (r *runner) load(ctx context.Context) (err error) {
@@ -107,8 +108,9 @@ func (r *runner) build(context.Context) (err error) {
 			return err
 		}
 	}
+	r.reloader = newReloader(r.proxy, cmp.Or(r.Policy, "the default policy"))
 	if r.policy != nil {
-		r.reloader().LogWarnings(r.proxy.warnings(r.policy))
+		r.reloader.LogWarnings(r.proxy.warnings(r.policy))
 	}
 	r.logRisks()
 	r.clients = &connections{Listener: r.proxyListener}
@@ -144,7 +146,7 @@ func (r *runner) url() string {
 func (r *runner) serve(ctx context.Context) error {
 	daemon.RedirectStandardLog(r.proxy.errors)
 	tasks := []func(context.Context){r.reload, daemon.Every(stuckTimeout, r.clients.closeStuck)}
-	if r.fromFile() {
+	if r.Policy != "" && r.Policy != off {
 		tasks = append(tasks, r.follow)
 	}
 	if r.state != nil {
@@ -181,10 +183,6 @@ func (r *runner) reload(ctx context.Context) {
 func (r *runner) follow(ctx context.Context) {
 	r.proxy.Limiter.Follow(ctx, httplimit.PolicyFile{
 		Name: r.Policy, Text: string(r.data), Signals: r.policyHangups,
-		Reloaded: func(x httplimit.Reload) { r.proxy.reloaded(r.reloader(), x) },
+		Reloaded: func(x httplimit.Reload) { r.proxy.reloaded(r.reloader, x) },
 	})
-}
-
-func (r *runner) reloader() *daemon.Reloader {
-	return newReloader(r.proxy, cmp.Or(r.Policy, "the default policy"))
 }

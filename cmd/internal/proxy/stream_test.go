@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -42,6 +44,28 @@ func TestBothDirectionsAtOnce(t *testing.T) {
 	w.Close()
 	if lines.Scan() || lines.Err() != nil {
 		t.Error(lines.Text(), lines.Err())
+	}
+}
+
+// An upstream may answer before the request ends, as with an error in the middle of a call of gRPC.
+// A transport of HTTP/2 would wait for the end.
+func TestAnswerBeforeTheEndOfTheRequest(t *testing.T) {
+	upstream := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter,
+		r *http.Request) {
+		w.Header().Set("Trailer", "Status")
+		fmt.Fprint(w, r.Proto)
+		_ = http.NewResponseController(w).Flush()
+		w.Header().Set("Status", "0")
+	}))
+	upstream.EnableHTTP2 = true
+	upstream.StartTLS()
+	t.Cleanup(upstream.Close)
+	_, front, _ := start(t, two, nil, func(c *Config) { c.Upstream, _ = url.Parse(upstream.URL) })
+	body, w := io.Pipe()
+	defer w.Close()
+	request, _ := http.NewRequest(http.MethodPost, front, body)
+	if r, text := testkit.Do(t, request); text != "HTTP/2.0" || r.Trailer.Get("Status") != "0" {
+		t.Error(text, r.Trailer)
 	}
 }
 

@@ -20,12 +20,9 @@ import (
 
 // Connections to the upstream.
 const (
-	dialTimeout = 10 * time.Second
-	idleConns   = 1024 // kept open, so that a burst does not begin with as many handshakes
-
-	// continueTimeout is how long the proxy holds a body back, if the client asks for that,
-	// until the upstream accepts it.
-	continueTimeout = time.Second
+	dialTimeout     = 10 * time.Second
+	idleConns       = 1024        // kept open, so that a burst needs few handshakes
+	continueTimeout = time.Second // until the upstream accepts a body that the client holds back
 )
 
 // statusClientGone is logged if the client closed the connection before the response, as in
@@ -201,6 +198,15 @@ func (b *responseBody) Read(p []byte) (int, error) {
 		b.rec.proxy.Metrics.UpstreamError(metrics.Response)
 	}
 	return n, err
+}
+
+// Close ends the request, whose body the client may leave open. A transport of HTTP/2 would wait
+// for a Read of it, and the end of the answer with it.
+func (b *responseBody) Close() error {
+	if b.rec.request.unread() {
+		b.rec.request.end(nil)
+	}
+	return b.ReadCloser.Close()
 }
 
 // buffers is the pool of buffers in which bodies are copied.
