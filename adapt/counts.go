@@ -20,7 +20,6 @@ type counts struct {
 	_       [64]byte // keeps the next copy out of the cache line
 }
 
-// totals are the sums of all copies.
 type totals struct {
 	begun, refused, ended, failed, nanos uint64
 	latency                              [buckets]uint32

@@ -44,7 +44,6 @@ type perRequest struct {
 	failedOpen bool // the store failed, and the request passes
 }
 
-// entry is a rule that applies to the request.
 type entry struct {
 	*rule
 	cost      float64 // the estimate, until a settlement knows the actual one

@@ -13,7 +13,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/httplimit/usage"
 )
 
-// pricing is a policy.Cost prepared for requests.
 type pricing struct {
 	// texts returns the costs in the request. It is nil if the cost is fixed.
 	texts             func(*call) []string

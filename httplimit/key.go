@@ -188,7 +188,6 @@ type KeyPart struct {
 	Value string
 }
 
-// keyParts returns the parts of the key that the request has for a rule.
 func (c *call) keyParts(r *rule) []KeyPart {
 	parts := make([]KeyPart, len(r.sources))
 	for i := range r.sources {

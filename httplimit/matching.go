@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/netip"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"unsafe"
@@ -212,8 +213,9 @@ func picks(s *policy.Selector, r *http.Request, foldPaths bool) (picked, ambiguo
 		return true, false
 	}
 	p, _, ok := ResolvePath(r.URL)
-	// http.ServeMux resolves no path of CONNECT.
-	ok = ok && (r.Method != http.MethodConnect || r.URL.Path == "" || r.URL.Path == p)
+	// http.ServeMux resolves no path of CONNECT, and no encoded dots.
+	ok = ok && (r.Method != http.MethodConnect || r.URL.Path == "" || r.URL.Path == p) &&
+		!encodedDots.MatchString(r.URL.RawPath)
 	// Some servers take backslashes and encoded slashes as slashes, several slashes as one, and
 	// parameters only in the last segment.
 	if p = withoutParameters(slashed(p)); strings.Contains(p, "//") {
@@ -225,6 +227,9 @@ func picks(s *policy.Selector, r *http.Request, foldPaths bool) (picked, ambiguo
 	return ok && (s.PathExact != "" && p == s.PathExact ||
 		s.PathPrefix != "" && strings.HasPrefix(p, s.PathPrefix)), !ok
 }
+
+// encodedDots matches a dot segment with an encoded dot.
+var encodedDots = regexp.MustCompile(`(?i)/(\.?%2e|%2e\.|%2e%2e)(/|$)`)
 
 func slashed(p string) string { return strings.ReplaceAll(p, `\`, "/") }
 

@@ -20,7 +20,6 @@ const (
 	snapshotVersion = 6
 )
 
-// snapshotHead is the first line of a snapshot.
 type snapshotHead struct {
 	Format  string    `json:"format"`
 	Version int       `json:"version"`

@@ -163,7 +163,6 @@ func (memory) TakeAll(
 	return tb.TakeAll(t, charges, buf)
 }
 
-// memoryLimiter is a tier of a table.
 type memoryLimiter struct {
 	*cas.Limiter[string]
 	tier   int
