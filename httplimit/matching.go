@@ -216,9 +216,9 @@ func picks(s *policy.Selector, r *http.Request, foldPaths bool) (picked, ambiguo
 	// http.ServeMux resolves no path of CONNECT, and no encoded dots.
 	ok = ok && (r.Method != http.MethodConnect || r.URL.Path == "" || r.URL.Path == p) &&
 		!encodedDots.MatchString(r.URL.RawPath)
-	// Some servers take backslashes and encoded slashes as slashes, several slashes as one, and
-	// parameters only in the last segment.
-	if p = withoutParameters(slashed(p)); strings.Contains(p, "//") {
+	// Some servers take backslashes and encoded slashes as slashes, several slashes as one, parameters
+	// only in the last segment, and * as a name.
+	if p = withoutParameters(slashed(p)); p == "*" || strings.Contains(p, "//") {
 		p = resolved(p)
 	}
 	if foldPaths {

@@ -263,6 +263,7 @@ func TestSelectorPicksPaths(t *testing.T) {
 		{Selector{PathPrefix: "/v1"}, "/v10", false},
 		{Selector{PathPrefix: "/"}, "/", true},
 		{Selector{PathPrefix: "/"}, "", true},
+		{Selector{PathPrefix: "/"}, "*", true},
 		{Selector{PathExact: "/v1"}, "/v1/", false},
 		{Selector{PathExact: "/v1/"}, "/v1/", true},
 		{Selector{PathExact: "/a", PathPrefix: "/b"}, "/a", true},
