@@ -78,7 +78,6 @@ func lowest(bucket int) uint64 {
 	return uint64(bucket-shift<<subBits) << shift
 }
 
-// distribution is a weighted count of latencies.
 type distribution struct {
 	weight [buckets]float64
 	total  float64

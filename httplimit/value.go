@@ -218,7 +218,9 @@ func ContextWithClaims(ctx context.Context, claims map[string]any) context.Conte
 // check the signature. Many servers read the token behind any scheme, or beside other words.
 func unverifiedClaims(values []string) (claims map[string]any, ambiguous bool) {
 	const most = 8 << 10 // bytes
-	words := strings.FieldsFunc(strings.Join(values, " "), isSpace)
+	words := strings.FieldsFunc(strings.Join(values, " "), func(r rune) bool {
+		return isSpace(r) || strings.ContainsRune(`,;="`, r) // as in Bearer token="…"
+	})
 	tokens := slices.DeleteFunc(words, func(word string) bool {
 		return word[0] != 'e' || strings.Count(word, ".") != 2 // base64 of {
 	})

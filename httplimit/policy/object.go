@@ -279,7 +279,6 @@ func (o *object) float(name string, v *float64, want string) {
 	}
 }
 
-// float0 is a number that may be 0.
 func (o *object) float0(name string, v *float64) { o.float(name, v, atLeast0) }
 
 // whole is a number from 1 to most.
