@@ -21,7 +21,7 @@ func (c *call) findRules() {
 		return
 	}
 	for _, s := range c.policy.sets {
-		picked, unclear := picks(&s.Selector, c.r, c.l.foldPaths)
+		picked, unclear, _ := picks(&s.Selector, c.r, c.l.foldPaths)
 		if unclear {
 			if r := c.firstOf(s.rules); r != nil {
 				c.pushFault(r, isUnclear, "path")
@@ -90,7 +90,7 @@ func (c *call) isException(all []exception) bool {
 	for i := range all {
 		e := &all[i]
 		contains := func(p netip.Prefix) bool { return p.Contains(c.client()) }
-		if picked, _ := picks(&e.Selector, c.r, c.l.foldPaths); picked &&
+		if picked, _, plain := picks(&e.Selector, c.r, c.l.foldPaths); picked && plain &&
 			(len(e.networks) == 0 || slices.ContainsFunc(e.networks, contains)) {
 			return true
 		}
@@ -202,30 +202,32 @@ func normalized(s policy.Selector, foldPaths bool) policy.Selector {
 }
 
 // picks reports whether a selector, which is normalized, picks the request. It reports ambiguous if
-// it picks it or not as one reads the path: see ResolvePath.
-func picks(s *policy.Selector, r *http.Request, foldPaths bool) (picked, ambiguous bool) {
+// it picks it or not as one reads the path: see ResolvePath. It reports plain if it compares no
+// path or the path as it is, which no server takes for another one.
+func picks(s *policy.Selector, r *http.Request, foldPaths bool) (picked, ambiguous, plain bool) {
 	method := func(m string) bool { return strings.EqualFold(m, r.Method) }
 	switch {
 	case len(s.Methods) > 0 && !slices.ContainsFunc(s.Methods, method),
 		len(s.Hosts) > 0 && !slices.Contains(s.Hosts, hostname.Bare(r.Host)):
-		return false, false
+		return false, false, false
 	case s.PathExact == "" && s.PathPrefix == "":
-		return true, false
+		return true, false, true
 	}
-	p, _, ok := ResolvePath(r.URL)
+	p, raw, ok := ResolvePath(r.URL)
 	// http.ServeMux resolves no path of CONNECT, and no encoded dots.
 	ok = ok && (r.Method != http.MethodConnect || r.URL.Path == "" || r.URL.Path == p) &&
 		!encodedDots.MatchString(r.URL.RawPath)
-	// Some servers take backslashes and encoded slashes as slashes, several slashes as one, parameters
-	// only in the last segment, and * as a name.
+	// Some servers take backslashes and encoded slashes as slashes, several slashes as one, * as a
+	// name, and parameters only in the last segment.
 	if p = withoutParameters(slashed(p)); p == "*" || strings.Contains(p, "//") {
 		p = resolved(p)
 	}
+	plain = p == r.URL.Path && !strings.Contains(strings.ToLower(raw), "%2f")
 	if foldPaths {
 		p = strings.ToLower(p)
 	}
 	return ok && (s.PathExact != "" && p == s.PathExact ||
-		s.PathPrefix != "" && strings.HasPrefix(p, s.PathPrefix)), !ok
+		s.PathPrefix != "" && strings.HasPrefix(p, s.PathPrefix)), !ok, plain
 }
 
 // encodedDots matches a dot segment with an encoded dot.

@@ -97,7 +97,7 @@ func TestSelectorsTakeEncodedSlashesAsSlashes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if picked, ambiguous := picks(&s.Selector, &http.Request{URL: u}, false); !picked || ambiguous {
+		if picked, ambiguous, _ := picks(&s.Selector, &http.Request{URL: u}, false); !picked || ambiguous {
 			t.Errorf("%s: %v %v", target, picked, ambiguous)
 		}
 	}

@@ -106,7 +106,6 @@ func (l *Limiter) admit(w http.ResponseWriter, h http.Header, r *http.Request, o
 	return d, nil, refusal, false
 }
 
-// decide charges the rules that apply, all or none.
 func (c *call) decide() outcome {
 	c.findRules()
 	if s := c.r.TLS; c.hasAddress && c.r.ProtoMajor == 3 && s != nil && !s.HandshakeComplete {
