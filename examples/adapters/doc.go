@@ -7,4 +7,8 @@
 //   - Fiber, which has no net/http, takes the adapter.
 //   - connect takes the adapter, which answers with errors of Connect, gRPC and gRPC-Web.
 //   - otel exports the counts of rules to OpenTelemetry.
+//
+// chi, gin and echo route a path as it is, so /search/../x comes to the handler of /search/*. A
+// selector resolves it to /x. So give a route with such a handler its own limiter, or replace the
+// path by that of httplimit.ResolvePath before the limiter and the router.
 package adapters
