@@ -78,7 +78,7 @@ func normalizeCredentials(v string) string {
 			words = []string{"basic", base64.StdEncoding.EncodeToString(plain)}
 		}
 	} else if words[0] == "bearer" && len(words) > 1 { // servers skip what follows
-		token, _, _ := strings.Cut(words[1], ",")
+		token, _, _ := strings.Cut(strings.ReplaceAll(words[1], ";", ","), ",")
 		words = []string{"bearer", token}
 	}
 	return strings.Join(words, " ")

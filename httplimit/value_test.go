@@ -29,7 +29,7 @@ func TestSpellingsOfFieldValues(t *testing.T) {
 			"header:Authorization", "Bearer  Ab",
 			[]func(*http.Request){field("Authorization", "Bearer Ab"),
 				field("Authorization", "bearer\tAb"), field("Authorization", "BEARER   Ab x "),
-				field("Authorization", "Bearer Ab,x")},
+				field("Authorization", "Bearer Ab,x"), field("Authorization", "Bearer Ab;x")},
 			[]func(*http.Request){field("Authorization", "Bearer ab"),
 				field("Authorization", "BearerAb"), field("Authorization", "Basic Ab"),
 				field("Authorization", "Bearer"), field("Authorization", "Digest Ab, x")},
