@@ -136,7 +136,6 @@ func (c *call) runHook(hook func(*http.Request, Event), e *entry, err error) {
 	}
 }
 
-// toDecision returns the decision of a rule, or the zero Decision if e is nil.
 func (e *entry) toDecision() Decision {
 	if e == nil {
 		return Decision{}

@@ -209,7 +209,6 @@ func (l *Limiter) addControl(r, old *rule) error {
 	return err
 }
 
-// SetLimit sets the limit of the rule's limiter, if the control is running.
 func (c *control) SetLimit(limit tb.Limit) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

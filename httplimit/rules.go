@@ -138,7 +138,6 @@ func (l *Limiter) arrange(p *policy.Policy) (*compiled, policy.Problems) {
 	return out, b.errs
 }
 
-// newRules makes a rule ready, and the rules of its parents.
 func (b *compilation) newRules(s *policy.RuleSet, r *policy.Rule, path policy.Path) (all []*rule) {
 	var sources []source
 	for i, k := range r.Keys {

@@ -148,23 +148,30 @@ func queryValue(query, name string) (value string, repeated bool) {
 
 // cookieValue returns the first value of a cookie in the lines of Cookie, and whether it has more.
 // Blanks around a name or a value, quotes around a value and escaped bytes of a value make no
-// difference, because some servers read through them.
+// difference, because some servers read through them. Some also take a blank for a semicolon.
 func cookieValue(lines []string, name string) (value string, repeated bool) {
-	found := false
-	for pair := range strings.SplitSeq(strings.Join(lines, ";"), ";") {
-		n, v, _ := strings.Cut(pair, "=")
-		if strings.TrimFunc(n, isSpace) != name {
+	text := strings.Join(lines, ";")
+	isEnd := func(r rune) bool { return r == ';' || isSpace(r) }
+	count := func() (n int) {
+		for word := range strings.FieldsFuncSeq(text, isEnd) {
+			if key, _, _ := strings.Cut(word, "="); key == name {
+				n++
+			}
+		}
+		return n
+	}
+	for pair := range strings.SplitSeq(text, ";") {
+		key, v, _ := strings.Cut(pair, "=")
+		if strings.TrimFunc(key, isSpace) != name {
 			continue
 		}
-		if found {
-			return value, true
-		}
-		value, found = strings.Trim(strings.TrimFunc(v, isSpace), `"`), true
+		value = strings.Trim(strings.TrimFunc(v, isSpace), `"`)
 		if strings.ContainsAny(value, `%\`) {
 			value = escapedByte.ReplaceAllStringFunc(value, unescapeByte)
 		}
+		return value, strings.Count(text, name) > 1 && count() > 1 // Count takes less time
 	}
-	return value, false
+	return "", strings.Contains(text, name) && count() > 0
 }
 
 // escapedByte matches an escaped byte of a cookie: %3A or, as Python reads it, \072 or \:.

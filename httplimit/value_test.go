@@ -90,8 +90,9 @@ func TestCookies(t *testing.T) {
 		{"plan=free; connect.sid=s%3Aa%", "s:a%"}, {`connect.sid="s\072\a";plan = free`, "s:a"},
 		{"plan=free;\u2003\xa0connect.sid =s:a\x85;x", "s:a"}, {"plan=free; Connect.Sid=a", ""},
 		{"plan=free; connect.sid=a=b%", "a=b%"}, {"plan=free; connect.sid=", ""}, {"plan=free", ""},
-		{"plan=free; connect.sid=a; connect.sid=a", "twice"}, {"connect.sid=a; plan=paid", ""},
+		{"plan=free; connect.sid=a;x=1 connect.sid =a", "twice"}, {"connect.sid=a; plan=paid", ""},
 		{"plan=free; connect.sid=a|connect.sid=b", "twice"}, {"plan=free|connect.sid=b", "b"},
+		{"plan=free; x=1 connect.sid=b", "twice"}, {"plan=free; x=connect.sid", ""},
 	} {
 		r := request()
 		r.Header["Cookie"] = strings.Split(c.lines, "|")
@@ -210,7 +211,6 @@ func TestUnverifiedTokens(t *testing.T) {
 	long := func(n int) string { return token(sprintf(`{"org": %*q}`, n-9, "a")) } // n bytes of claims
 	for _, c := range []struct{ authorization, want string }{
 		{ok, "a"},
-		{"bearer" + ok[6:], "a"},
 		{"Bearer\u00a0" + ok[7:] + "\xa0x", "a"},
 		{token(`{"org": 12345678901234567890}`), "12345678901234567890"},
 		{token(`{"org": 1.50}`), "1.5"},

@@ -87,7 +87,6 @@ func (o *object) requireOr(name, problem string) {
 	}
 }
 
-// checkUnknown adds an error for each field that was not taken.
 func (o *object) checkUnknown() {
 	for _, name := range o.names {
 		if o.has(name) {
@@ -96,7 +95,6 @@ func (o *object) checkUnknown() {
 	}
 }
 
-// object is a field that is an object with the fields that f takes.
 func (o *object) object(name string, f func(*object)) {
 	if o.writes {
 		v := newObject(o.reader, "")
@@ -281,7 +279,6 @@ func (o *object) float(name string, v *float64, want string) {
 
 func (o *object) float0(name string, v *float64) { o.float(name, v, atLeast0) }
 
-// whole is a number from 1 to most.
 func (o *object) whole(name string, n *int, most int64) {
 	if o.writes {
 		o.put(name, *n, *n != 0)

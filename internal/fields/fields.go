@@ -79,7 +79,6 @@ func (r *Rule) AppendItem(list []byte, left, reset int64) (longer []byte, begin,
 // AppendPolicy appends the rule's item of RateLimit-Policy to a list.
 func (r *Rule) AppendPolicy(list []byte) []byte { return append(separated(list), r.policy...) }
 
-// separated appends a comma to a list that has an item.
 func separated(list []byte) []byte {
 	if len(list) > 0 {
 		list = append(list, ", "...)
