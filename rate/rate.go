@@ -136,7 +136,7 @@ func (s *state) bucketLimit() tb.Limit {
 	s.scale = 1
 	if k := max(rate/1e9, float64(capacity)/tb.MaxCapacity); k > 1 {
 		whole := max(1, math.Floor(float64(capacity)/k))
-		s.scale = whole / float64(capacity)
+		s.scale = math.Nextafter(whole/float64(capacity), 0) // so that a burst costs whole at most
 		capacity, rate = int(whole), min(rate*s.scale, 1e9)
 	}
 	l, err := tb.LimitPerSecond(capacity, rate)
@@ -151,7 +151,7 @@ func (s *state) bucketLimit() tb.Limit {
 func (s *state) fill(l tb.Limit, t time.Time, tokens float64) {
 	s.bucket, _ = cas.NewBucketAt(t, l) // no error: bucketLimit has validated l
 	s.since = t
-	s.bucket.AddAt(t, tokens*s.scale-float64(l.Capacity))
+	s.bucket.AddAt(t, (tokens-float64(max(s.burst, 1)))*s.scale)
 }
 
 // reading returns the reading of the bucket at t.

@@ -23,8 +23,8 @@ func TestWaitErrors(t *testing.T) {
 }
 
 func TestHighLimits(t *testing.T) {
-	for _, limit := range []rate.Limit{1.25e9, 4e9, 1e12, 1e18, 1e300, rate.Inf / 2} {
-		for _, burst := range []int{1, 2, 5, 1000, 65536, 1 << 20, 1 << 30} {
+	for _, limit := range []rate.Limit{1.2e9, 1.25e9, 1.7e9, 4e9, 1e12, 1e18, 1e300, rate.Inf / 2} {
+		for _, burst := range []int{1, 2, 5, 100, 1000, 65536, 1 << 20, 1e7, 1 << 30} {
 			p := newPair(t, limit, burst)
 			for at := range 10 * s / s {
 				p.allow(at*s, burst)
