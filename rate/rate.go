@@ -5,7 +5,7 @@
 // It differs from version 0.16.0 in this:
 //
 //   - A call with an earlier time than a call before it credits nothing (golang.org/issue/71360 and
-//     76037), nor does one more than 292 years after the first, such as now after time.Time{}.
+//     76037), nor does one more than 292 years after the first, unless that is time.Time{}.
 //   - Cancel gives nothing back while a newer reservation waits. It gives nothing back twice, and
 //     mostly nothing after a change of the limiter.
 //   - A reservation is not OK if the debt would be above 2³¹ tokens, or paid after 292 years,
@@ -75,33 +75,31 @@ func (limit Limit) durationFromTokens(tokens float64) time.Duration {
 // A method with a time uses it in place of time.Now(). A number of 0 events is allowed unless the
 // bucket is in debt, and a negative number gives tokens back.
 type Limiter struct {
-	mu    sync.Mutex // of changes, Cancel, and calls with a burst above tb.MaxCapacity
-	state atomic.Pointer[state]
+	limit Limit // of the first state, and burst too: unused limiters that agree are deeply equal
+	burst int
+	mu    sync.Mutex            // of changes, Cancel, and calls with a burst above tb.MaxCapacity
+	state atomic.Pointer[state] // nil before the first use
 }
 
 // state is a limit and a burst, and what keeps their tokens. It is immutable, but for paid.
 type state struct {
 	limit  Limit
 	burst  int
-	bucket *cas.Bucket // nil before the first use
-	plain  bool        // the bucket has the limit and the burst as they are
+	bucket *cas.Bucket
+	plain  bool // the bucket has the limit and the burst as they are, and a clock that goes on
 
 	scale float64   // tokens of the bucket for a token of the limiter
 	still bool      // the limit supplies nothing, or all at once: the bucket is read as of since
-	since time.Time // reading at which the bucket was made
+	since time.Time // reading at which the bucket was made, the first one of its clock
 	paid  float64   // part of a token of the bucket, taken and not yet used; under Limiter.mu
 }
 
 // NewLimiter returns a Limiter with a full bucket of b tokens, refilled with r tokens a second.
-func NewLimiter(r Limit, b int) *Limiter {
-	lim := new(Limiter)
-	lim.state.Store(&state{limit: r, burst: b})
-	return lim
-}
+func NewLimiter(r Limit, b int) *Limiter { return &Limiter{limit: r, burst: b} }
 
-// current returns the state, with a bucket.
+// current returns the state, whose bucket has a clock that goes on at t.
 func (lim *Limiter) current(t time.Time) *state {
-	if s := lim.state.Load(); s != nil && s.bucket != nil {
+	if s := lim.state.Load(); s != nil && t.Sub(s.since) < math.MaxInt64 {
 		return s
 	}
 	lim.mu.Lock()
@@ -111,15 +109,15 @@ func (lim *Limiter) current(t time.Time) *state {
 
 // locked is current for a caller that has the lock.
 func (lim *Limiter) locked(t time.Time) *state {
-	s := lim.state.Load()
-	if s != nil && s.bucket != nil {
+	s, next := lim.state.Load(), &state{limit: lim.limit, burst: lim.burst}
+	tokens := float64(next.burst)
+	switch {
+	case s != nil && t.Sub(s.since) < math.MaxInt64:
 		return s
+	case s != nil: // the clock of its bucket has ended
+		next.limit, next.burst, tokens = s.limit, s.burst, s.tokensAt(t)
 	}
-	next := new(state)
-	if s != nil {
-		next.limit, next.burst = s.limit, s.burst
-	}
-	next.fill(next.bucketLimit(), t, float64(next.burst))
+	next.fill(next.bucketLimit(), t, tokens)
 	lim.state.Store(next)
 	return next
 }
@@ -150,7 +148,7 @@ func (s *state) bucketLimit() tb.Limit {
 // fill makes a bucket that has a number of tokens at t.
 func (s *state) fill(l tb.Limit, t time.Time, tokens float64) {
 	s.bucket, _ = cas.NewBucketAt(t, l) // no error: bucketLimit has validated l
-	s.since = t
+	s.since, s.plain = t, s.plain && !t.IsZero()
 	s.bucket.AddAt(t, (tokens-float64(max(s.burst, 1)))*s.scale)
 }
 
@@ -175,7 +173,7 @@ func (lim *Limiter) Limit() Limit {
 	if s := lim.state.Load(); s != nil {
 		return s.limit
 	}
-	return 0
+	return lim.limit
 }
 
 // Burst returns the most tokens that the bucket holds, which is the most that one call can take.
@@ -183,7 +181,7 @@ func (lim *Limiter) Burst() int {
 	if s := lim.state.Load(); s != nil {
 		return s.burst
 	}
-	return 0
+	return lim.burst
 }
 
 // Tokens returns the tokens that the bucket has now, negative in debt.
@@ -219,7 +217,7 @@ func (lim *Limiter) SetBurstAt(t time.Time, newBurst int) {
 func (lim *Limiter) change(t time.Time, s, next *state) {
 	l := next.bucketLimit()
 	if s.plain && next.plain {
-		next.bucket = s.bucket
+		next.bucket, next.since = s.bucket, s.since
 		_ = s.bucket.SetLimitAt(t, l) // no error: bucketLimit has validated l
 	} else {
 		next.fill(l, t, min(s.tokensAt(t), float64(next.burst)))

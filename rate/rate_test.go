@@ -3,6 +3,7 @@ package rate_test
 import (
 	"context"
 	"math"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,9 +14,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/rate"
 )
 
-// The package benchmarks/compare/xtime runs the tests of golang.org/x/time/rate on this package,
-// and compares the answers of both to random calls. These tests are of concurrent callers, and of
-// what the package does otherwise.
+// These tests are of concurrent callers, and of what the package does otherwise than x/time/rate:
+// benchmarks/compare/xtime runs its tests on this package, and compares random calls.
 
 // Callers share the burst, also if an event costs less than a unit of the bucket.
 func TestConcurrentCallers(t *testing.T) {
@@ -43,8 +43,7 @@ func TestConcurrentCallers(t *testing.T) {
 	}
 }
 
-// Each call sees one state, and a cancelled reservation is given back once, while the limiter
-// changes.
+// Each call sees one state, and Cancel gives back once, while the limiter changes.
 func TestConcurrentChanges(t *testing.T) {
 	var lim rate.Limiter
 	var callers sync.WaitGroup
@@ -72,11 +71,6 @@ func TestConcurrentChanges(t *testing.T) {
 	if got := lim.Tokens(); got != 0 {
 		t.Errorf("%v tokens, want none of a burst of 0", got)
 	}
-	lim.SetBurst(3)
-	lim.AllowN(time.Now(), -3)
-	if got := lim.Tokens(); math.Abs(got-3) > 1e-6 {
-		t.Errorf("%v tokens, want 3", got)
-	}
 }
 
 func TestWait(t *testing.T) {
@@ -97,7 +91,6 @@ func TestWait(t *testing.T) {
 			return ctx
 		}
 		wait(within(1), 4, 0, "")
-		wait(within(1), 5, 0, "burst 4")
 		wait(within(2*time.Second-1), 4, 0, "context deadline")
 		wait(within(2*time.Second), 4, 2*time.Second, "")
 		wait(t.Context(), 1, 2500*time.Millisecond, "")
@@ -141,16 +134,21 @@ func TestMostDebt(t *testing.T) {
 	}
 }
 
-// The zero Limiter supplies nothing, nor does a limit that is not a number.
-func TestLimitersThatSupplyNothing(t *testing.T) {
-	for burst, lim := range []*rate.Limiter{{}, rate.NewLimiter(rate.Limit(math.NaN()), 1)} {
-		now := time.Now()
-		if got := lim.AllowN(now, 1); got != (burst > 0) || lim.Burst() != burst {
-			t.Errorf("burst %d: the first event is granted: %v", lim.Burst(), got)
-		}
-		if lim.Allow() || lim.AllowN(now.Add(1e6*time.Hour), 1) {
-			t.Errorf("burst %d: an event more is granted", burst)
-		}
+// Limiters that were not used are deeply equal, and may be changed at the zero time, although no
+// other time is within 292 years from it. A limit that is not a number supplies nothing.
+func TestUnusedLimiters(t *testing.T) {
+	now, lim, nan := time.Now(), rate.NewLimiter(1, 1), rate.NewLimiter(rate.Limit(math.NaN()), 1)
+	if !reflect.DeepEqual(lim, rate.NewLimiter(1, 1)) || reflect.DeepEqual(lim, new(rate.Limiter)) {
+		t.Error("want limiters equal if their limits and bursts are")
+	}
+	lim.SetLimitAt(time.Time{}, 2)
+	lim.SetBurstAt(time.Time{}, 4)
+	later := now.Add(time.Second / 2)
+	got := []bool{lim.AllowN(now, 4), lim.AllowN(now, 1), lim.AllowN(later, 1)}
+	lim.SetLimitAt(later, 2) // which a late time follows
+	got = append(got, lim.AllowN(now, 0), lim.AllowN(later, 1), nan.AllowN(now, 1), nan.Allow())
+	if want := []bool{true, false, true, true, false, true, false}; !reflect.DeepEqual(got, want) {
+		t.Errorf("granted %v, want %v", got, want)
 	}
 }
 
