@@ -8,12 +8,12 @@
 //     76037), nor does one more than 292 years after the first, unless that is time.Time{}.
 //   - Cancel gives nothing back while a newer reservation waits. It gives nothing back twice, and
 //     mostly nothing after a change of the limiter.
-//   - A reservation is not OK if the debt would be above 2³¹ tokens, or paid after 292 years,
-//     unless the limit is 0.
+//   - A reservation is not OK if the debt would be above 2³¹ tokens or, unless the limit is 0, paid
+//     after 292 years.
 //   - Tokens are counted in millionths, or in 2⁻²³ of the burst if that is more. So a token may
 //     come early by such a unit.
 //   - A burst above 2³⁰, and a limit above 10⁹ a second, are kept to a millionth of the burst. With
-//     such a burst, Cancel gives nothing back.
+//     such a burst, Cancel gives nothing back. A limit above 10⁹ bursts a second counts as that.
 //   - A limit below one event in 292 years, and one that is not a number, count as 0. An infinite
 //     one counts as Inf.
 //   - A wait is rounded up to a nanosecond. x/time/rate rounds it down, even to no wait at all.
@@ -149,7 +149,11 @@ func (s *state) bucketLimit() tb.Limit {
 func (s *state) fill(l tb.Limit, t time.Time, tokens float64) {
 	s.bucket, _ = cas.NewBucketAt(t, l) // no error: bucketLimit has validated l
 	s.since, s.plain = t, s.plain && !t.IsZero()
+	if tokens < 0 { // AddAt makes no debt that is paid after the end of the clock; SetLimitAt does
+		_ = s.bucket.SetLimitAt(t, tb.Limit{Capacity: l.Capacity, Tokens: 1, Per: 1})
+	}
 	s.bucket.AddAt(t, (tokens-float64(max(s.burst, 1)))*s.scale)
+	_ = s.bucket.SetLimitAt(t, l)
 }
 
 // reading returns the reading of the bucket at t.
@@ -275,8 +279,7 @@ func (r *Reservation) reserve(lim *Limiter, t time.Time, n int, within time.Dura
 func (r *Reservation) takeUnits(s *state, t time.Time, cost float64, within time.Duration) {
 	r.lim.mu.Lock()
 	defer r.lim.mu.Unlock()
-	const rounding = 1e-6 // more than the error of cost
-	units := math.Ceil(cost - s.paid - rounding)
+	units := math.Ceil(cost - s.paid - 1e-6) // which is more than the error of cost
 	if r.take(s, t, units, within); r.ok {
 		s.paid += units - cost
 	}

@@ -129,6 +129,8 @@ func TestMostDebt(t *testing.T) {
 	for range 10 {
 		lim.Reserve() // the last one would wait for 317 years
 	}
+	lim.SetLimit(0) // the bucket is replaced, and the next one would pay its debt too late
+	lim.SetLimit(2e-10)
 	if err := lim.Wait(t.Context()); err == nil || !strings.Contains(err.Error(), "debt") {
 		t.Errorf("error %v, want one about the debt", err)
 	}
