@@ -16,7 +16,6 @@ import (
 // rights are the least rights of a limiter with the default prefix, as docs/redis.md has them.
 const rights = "resetchannels ~tb:* -@all +evalsha +eval +time +get +set +pttl +del"
 
-// useAll makes a call of each kind.
 func useAll(t *testing.T, l *Limiter) {
 	t.Helper()
 	ctx := t.Context()
@@ -77,7 +76,6 @@ func TestLeastRights(t *testing.T) {
 	}
 }
 
-// The recipe of docs/redis.md shows a bucket.
 func TestRecipeShowsABucket(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/redis.md")
 	if err != nil {
@@ -100,7 +98,6 @@ func TestRecipeShowsABucket(t *testing.T) {
 	}
 }
 
-// login returns a client that has the rights and no others.
 func login(t *testing.T, s *redistest.Server, more string, single bool) rueidis.Client {
 	t.Helper()
 	set := "ACL SETUSER limiter on >secret " + rights + more

@@ -30,7 +30,6 @@ type queue struct {
 	batched   []*call
 }
 
-// pending has the calls that are not decided.
 type pending struct {
 	mu       sync.Mutex
 	queues   map[string]*queue // of one bucket, by key; nil if each call has a batch of its own
@@ -101,7 +100,6 @@ func (l *shared) begin() bool {
 	return true
 }
 
-// shares reports whether a batch may have several buckets.
 func (l *shared) shares() bool { return !l.alone && !l.isCluster() }
 
 func (l *shared) flush() {

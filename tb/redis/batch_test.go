@@ -22,13 +22,11 @@ type crowd struct {
 
 func (c *crowd) on(key string) *crowd { return &crowd{l: c.l, key: key} }
 
-// outcome is what a call returned.
 type outcome struct {
 	tb.Decision
 	err error
 }
 
-// waiting returns how many calls on a key wait for a command.
 func (l *Limiter) waiting(key string) (n int) {
 	l.pending.mu.Lock()
 	defer l.pending.mu.Unlock()
@@ -303,7 +301,6 @@ func TestCommandIsFilledUpToItsBounds(t *testing.T) {
 	}
 }
 
-// What one batch cannot take goes to the server beside it.
 func TestTwoBatchesAreUnderWay(t *testing.T) {
 	c, resume := startCrowd(t, slow)
 	before := c.l.Stats().Commands
@@ -324,7 +321,6 @@ func TestTwoBatchesAreUnderWay(t *testing.T) {
 	}
 }
 
-// outcomes is what a TakeAll has returned.
 type outcomes struct {
 	charges   []tb.Charge
 	decisions []tb.Decision
@@ -332,7 +328,6 @@ type outcomes struct {
 	err       error
 }
 
-// ready returns how many queues wait for a batch.
 func (l *Limiter) ready() int {
 	l.pending.mu.Lock()
 	defer l.pending.mu.Unlock()

@@ -12,7 +12,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/redistest"
 )
 
-// site is a server, and what disturbs it.
 type site struct {
 	*testing.T
 	server   *redistest.Server

@@ -42,8 +42,6 @@ func (s BreakerState) String() string {
 
 // breaker keeps calls from a server that does not decide. The zero value is closed. All methods are
 // safe for concurrent use. Times are local times in µs.
-//
-// DESIGN.md here says why it is not a breaker of a library.
 type breaker struct {
 	mu       sync.Mutex
 	state    BreakerState
@@ -78,7 +76,6 @@ func (b *breaker) enter(now int64) (opened uint64, err error) {
 	return b.opened, nil
 }
 
-// health is what a call shows of the server.
 type health int
 
 const (
@@ -159,7 +156,6 @@ func (b *breaker) fail(e *Error, now int64) {
 	b.setProbe(now)
 }
 
-// setProbe sets the time of the next probe. It is called with the lock held.
 func (b *breaker) setProbe(now int64) {
 	const mean = int64(probeInterval / time.Microsecond)
 	b.probe = now + mean - mean/4 + rand.Int64N(mean/2)

@@ -38,7 +38,6 @@ func (l *timeline) want(state BreakerState, opened uint64) {
 	}
 }
 
-// open opens the breaker by failures in a row.
 func (l *timeline) open() {
 	for range failuresInARow {
 		l.call(failed)

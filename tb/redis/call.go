@@ -68,7 +68,6 @@ func (l *shared) call(
 	return before, nil
 }
 
-// reuse ends the use of a call that no batch has.
 func (c *call) reuse() {
 	c.parts = c.parts[:0]
 	callPool.Put(c)
@@ -144,7 +143,6 @@ func (l *shared) await(ctx context.Context, c *call, timeout int64) error {
 	return c.err
 }
 
-// admit returns an error if the limiter is closed or ctx has ended.
 func (l *shared) admit(ctx context.Context) error {
 	if l.closed.Load() {
 		return ErrClosed
@@ -155,7 +153,6 @@ func (l *shared) admit(ctx context.Context) error {
 	return nil
 }
 
-// leave reports whether c returns without a decision.
 func (s *pending) leave(c *call) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -57,7 +57,6 @@ func (c *watched) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisRe
 	return c.Client.Do(ctx, cmd)
 }
 
-// idle waits until no command is under way.
 func (l *Limiter) idle() {
 	for running := 1; running > 0; runtime.Gosched() {
 		l.pending.mu.Lock()
@@ -226,7 +225,6 @@ func TestCloseDuringAllCalls(t *testing.T) {
 	}
 }
 
-// anyCall makes a random call, and may cancel it.
 func anyCall(l *Limiter, rng *rand.Rand) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -26,7 +26,6 @@ func newCharge(t testing.TB, l *Limiter, key string, cost float64) tb.Charge {
 	return c
 }
 
-// takeAll is TakeAll without an error.
 func takeAll(t testing.TB, charges ...tb.Charge) (decisions []tb.Decision, ok bool) {
 	t.Helper()
 	decisions, ok, err := TakeAll(t.Context(), time.Now(), charges, nil)
@@ -406,7 +405,6 @@ type late struct{ context.Context }
 
 func (late) Deadline() (time.Time, bool) { return time.Now().Add(-time.Hour), true }
 
-// Without the server, the policy decides reservations too.
 func TestReservationsWithoutTheServer(t *testing.T) {
 	s := redistest.Start(t)
 	var all []*Limiter

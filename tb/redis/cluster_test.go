@@ -15,7 +15,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// member is a server of a cluster.
 type member struct {
 	*redistest.Server
 	client  rueidis.Client // of this server only

@@ -67,7 +67,6 @@ type slowed struct {
 	now func() time.Time // of the suite
 }
 
-// slowness is the µs in a nanosecond.
 const slowness = int64(time.Microsecond)
 
 // epoch is about the middle of the instants that a script can count, in µs.
@@ -184,7 +183,6 @@ func (l slowed) Hold(ctx context.Context, key string, until time.Time) error {
 	return err
 }
 
-// Charge returns a charge whose waits are as in the suite.
 func (l slowed) Charge(key string, cost float64) (tb.Charge, error) {
 	c, err := l.Limiter.Charge(key, cost)
 	return slowedCharge{c, c.(*Charge)}, err

@@ -9,14 +9,12 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// found returns a bucket at now, from its bytes in a reply.
 func (m *layout) found(b []byte, now uint64) state {
 	s := state{time: uint56(b[1:]), deficit: uint64(binary.BigEndian.Uint32(b[8:]))}
 	s.was, s.lacked, s.change, s.held = s.time, s.deficit, uint56(b[12:]), b[0] == 1
 	return m.at(s, now)
 }
 
-// effect is the result of an item.
 type effect struct {
 	tb.Decision
 	delay time.Duration // from now until the tokens may be used, also if they were refused
@@ -100,7 +98,6 @@ func (m *layout) hold(s *state, us uint64) {
 	s.charge(0)
 }
 
-// undo gives back what the script does for an undo, and returns the units.
 func (m *layout) undo(s *state, it *item) (units uint64) {
 	b := &it.before
 	if s.change != b.change || s.held && s.was != b.time {
@@ -139,12 +136,10 @@ func (m *layout) waits(s *state, it *item, o *effect) bool {
 	return o.RetryAfter == 0
 }
 
-// remaining returns the whole tokens in the bucket beyond those that are kept.
 func (m *layout) remaining(s *state, keep uint64) int {
 	return int((m.capacity - min(m.capacity, s.deficit+keep)) / m.scale)
 }
 
-// pay takes cost from the state if it can, and reports whether it did.
 func (m *layout) pay(s *state, cost uint64) bool {
 	if s.deficit+cost > m.capacity {
 		return false
@@ -176,7 +171,6 @@ func (m *layout) at(s state, now uint64) state {
 	return s
 }
 
-// ahead returns the units that are supplied from now to the own time of a bucket.
 func (m *layout) ahead(s *state) uint64 { return m.supplied(s.now, s.time-s.now) }
 
 // supplied returns the units that are supplied in the e µs after instant t, at most maxSupply.
@@ -192,7 +186,6 @@ func (m *layout) supplied(t, e uint64) uint64 {
 	return min(units, maxSupply)
 }
 
-// level returns how full the bucket is for a call that keeps a number of units.
 func (m *layout) level(s *state, keep uint64) tb.Level {
 	units := m.capacity - min(m.capacity, s.deficit)
 	usable := units - min(units, keep)

@@ -8,8 +8,7 @@ import (
 	"github.com/puzpuzpuz/xsync/v3"
 )
 
-// maxDenials is the most keys whose bucket is remembered, in about 11 MB if they are short, and
-// 30 MB if they are long.
+// maxDenials is the most keys whose bucket is remembered, in 11 MB, or 30 MB if they are long.
 const maxDenials = 1 << 16
 
 // denials remembers buckets that could not pay what was asked of them. As a rule, other clients
@@ -36,7 +35,6 @@ func (d *denials) of(key string) *atomic.Uint64 {
 	return &d.resets[maphash.String(d.seed, key)%uint64(len(d.resets))]
 }
 
-// resetEnds is added to a count when a reset ends.
 const resetEnds = 1<<32 - 1
 
 // sight is a bucket that the server has shown between two local times. All times are in µs.

@@ -198,7 +198,6 @@ func TestOlderReplyDoesNotReplaceANewerOne(t *testing.T) {
 	}
 }
 
-// A full table forgets all of its buckets.
 func TestDenialsAreBounded(t *testing.T) {
 	l := newLimiter(t, unconnected{}, slow)
 	m := l.layout.Load()

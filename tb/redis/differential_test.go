@@ -118,7 +118,6 @@ func (s *simulator) compare(programs []*program, sum *tally) error {
 	}
 }
 
-// check compares a reply with what tb/mutex does.
 func (p *program) check(i int, it item, r reply, sum *tally) error {
 	st := &p.steps[i]
 	m := p.limits[st.tier]
@@ -182,7 +181,6 @@ func (p *program) check(i int, it item, r reply, sum *tally) error {
 	return nil
 }
 
-// plant returns the text of the script with a bug.
 func plant(t testing.TB, before, bug string) string {
 	t.Helper()
 	if n := strings.Count(bucketsText, before); n != 1 {
@@ -223,7 +221,6 @@ func TestPlantedBugsAreFound(t *testing.T) {
 	})
 }
 
-// find returns the first error of the tests on the script.
 func (s *simulator) find(programs []*program) error {
 	for _, b := range behaviours {
 		if err := b.check(s); err != nil {

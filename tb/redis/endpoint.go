@@ -73,7 +73,6 @@ func (e *endpoint) look() {
 	}
 }
 
-// current returns the client of the cluster if it is known.
 func (e *endpoint) current() rueidis.Client {
 	if c := e.cluster.Load(); c != nil {
 		return *c

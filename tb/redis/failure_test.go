@@ -21,7 +21,6 @@ func pause(t *testing.T, c rueidis.Client) (resume func()) {
 	return func() { do(t, c, "CLIENT", "UNPAUSE") }
 }
 
-// wantBuckets fails the test unless the server has n keys.
 func wantBuckets(t *testing.T, c rueidis.Client, n int) {
 	t.Helper()
 	if got := number(t, c, "DBSIZE"); got != int64(n) {

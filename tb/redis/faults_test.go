@@ -140,7 +140,6 @@ func TestKilledConnections(t *testing.T) {
 	}
 }
 
-// A client and its limiter may be there before the server.
 func TestLimiterBeforeTheServer(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// holds is a held bucket, from the hold until it is full again.
 func holds(s *simulator) error {
 	b := s.bucket("hold")
 	limit := perSecond(10, 1)
@@ -135,7 +134,6 @@ func wantHeld(t *testing.T, what string, d tb.Decision, err error, until time.Ti
 	}
 }
 
-// bytesOf returns the length of the value of a key.
 func bytesOf(t *testing.T, l *Limiter, key string) int64 {
 	t.Helper()
 	return number(t, l.client, "STRLEN", l.name(key))

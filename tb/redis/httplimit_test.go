@@ -35,7 +35,6 @@ func wholePolicy(n int) string {
 			"rps": 0.0005, "burst": 1}}]}`, n)
 }
 
-// shop is a server whose limits are in Redis.
 type shop struct {
 	*httplimit.Limiter
 	t       *testing.T

@@ -8,7 +8,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/unit"
 )
 
-// kind is what an item does.
 type kind byte
 
 const (
@@ -32,7 +31,6 @@ const (
 	joined = 8
 )
 
-// item is a part of a call on a bucket.
 type item struct {
 	kind  kind
 	units uint64
@@ -51,7 +49,6 @@ type item struct {
 	until      int64
 }
 
-// needs returns the units that the bucket must have.
 func (it *item) needs() uint64 { return it.units + it.keep }
 
 func undoOf(before state, units uint64) item {
@@ -117,7 +114,6 @@ type state struct {
 	was, lacked uint64
 }
 
-// bucketBytes is the length of a bucket in a reply.
 const bucketBytes = 19
 
 type reply struct {

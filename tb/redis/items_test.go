@@ -53,7 +53,6 @@ func itemsAsLayout(s *simulator) error {
 	return nil
 }
 
-// compareLedgers sends a command to each bucket, and a look after it.
 func (s *simulator) compareLedgers(all []*ledger, rng *rand.Rand) error {
 	var commands, looks []command
 	for _, b := range all {

@@ -29,7 +29,6 @@ type leases struct {
 	sweeper sync.WaitGroup // waits for the timer
 }
 
-// lease is the part of a bucket that this process may spend without the server.
 type lease struct {
 	key   string
 	claim atomic.Pointer[claim] // the latest, or nil
@@ -46,7 +45,6 @@ type claim struct {
 	size   uint64        // the units at first, or 0 if the next claim is as the first
 }
 
-// isEmpty reports whether there is nothing to spend or to give back.
 func (c *claim) isEmpty() bool { return c == nil || c.left.Load() == 0 }
 
 // spend takes units if the claim has them. The result has the bucket as the claim knows it.

@@ -301,7 +301,6 @@ func newSpent(t *testing.T) (l *Limiter, operator rueidis.Client) {
 	return l, dial(t, s)
 }
 
-// latest returns the latest claim on the key "a".
 func latest(l *Limiter) *claim {
 	x, _ := l.leases.keys.Load("a")
 	return x.claim.Load()
@@ -447,7 +446,6 @@ func TestOpenBreakerKeepsWhatALeaseHas(t *testing.T) {
 	}
 }
 
-// A bucket that is drained refuses without a command, with leases too.
 func TestLeasedKeyIsRefusedLocally(t *testing.T) {
 	limit := tb.Limit{Capacity: 1000, Tokens: 1, Per: time.Minute}
 	l := newLimiter(t, dial(t, redistest.Start(t)), limit, WithLease(2*time.Minute),

@@ -27,7 +27,6 @@ type Limiter struct {
 
 var _ tb.Limiter = (*Limiter)(nil)
 
-// shared is what the limiters of all tiers have in common.
 type shared struct {
 	settings
 	client  rueidis.Client
@@ -235,7 +234,6 @@ func (l *Limiter) decide(
 	return nil
 }
 
-// serve is decide without the failure policy and leases.
 func (l *shared) serve(
 	ctx context.Context, m *layout, key string, it *item, r *result,
 ) error {

@@ -42,12 +42,10 @@ func (l *Limiter) isDenied(key string, units uint64) (state, bool) {
 	return l.denied(l.layout.Load(), key, &item{units: units})
 }
 
-// newState returns a bucket with an own time.
 func newState(time, deficit, now uint64) state {
 	return state{time: time, deficit: deficit, now: now, was: time, lacked: deficit}
 }
 
-// newSight returns a bucket that was seen between two local times.
 func newSight(l *Limiter, s state, sent, received int64, resets uint64) sight {
 	return sight{s, l.layout.Load(), sent, received, resets}
 }

@@ -25,7 +25,6 @@ var byDefault = WithTimeout(50 * time.Millisecond)
 // loadKeys is the number of keys of a load: "0", "1" and so on.
 const loadKeys = 8
 
-// results are what a load has seen.
 type results struct {
 	server, policy [loadKeys]int64     // tokens granted, by key
 	decided        [ByPolicy + 1]int64 // calls, by what decided
@@ -104,12 +103,10 @@ func lateness(d time.Duration, done <-chan struct{}) (most time.Duration) {
 	}
 }
 
-// calls is a condition for run.
 func calls(n int64) func(int64, time.Duration) bool {
 	return func(calls int64, _ time.Duration) bool { return calls >= n }
 }
 
-// lasting is a condition for run.
 func lasting(d time.Duration) func(int64, time.Duration) bool {
 	return func(_ int64, so time.Duration) bool { return so >= d }
 }
@@ -173,7 +170,6 @@ func dialed(t *testing.T, addr string) rueidis.Client {
 	return c
 }
 
-// connections returns how many connections a server has accepted.
 func connections(t *testing.T, c rueidis.Client) int {
 	t.Helper()
 	return int(figure(t, c, "stats", "total_connections_received"))

@@ -7,8 +7,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// slots is the number of slots of a Redis Cluster, and ranges is the number of parts into which a
-// limiter divides them.
+// slots are those of a Redis Cluster, which a limiter divides into ranges.
 const (
 	slots  = 1 << 14
 	ranges = 16
@@ -45,7 +44,6 @@ var origin = time.Now()
 // local returns the time since origin, in µs of the monotonic clock.
 func (*link) local() int64 { return time.Since(origin).Microseconds() }
 
-// isCalm reports whether no command has failed lately.
 func (k *link) isCalm() bool {
 	t := k.failed.Load()
 	return t == 0 || k.local()-t > calm.Microseconds()

@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// A master of a cluster that is stopped concerns its keys only.
 func TestOneMasterIsStopped(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -42,7 +42,6 @@ func (o *offset) aged(local int64) int64 {
 	return (local-o.at)/drift + 1
 }
 
-// isKnown reports whether the server has replied.
 func (o *offset) isKnown() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -29,7 +29,6 @@ func TestNamesOfKeys(t *testing.T) {
 	}
 }
 
-// A long key has a short name of its own.
 func TestNamesOfLongKeys(t *testing.T) {
 	long := strings.Repeat("x", longest)
 	var s settings
@@ -48,7 +47,6 @@ func TestNamesOfLongKeys(t *testing.T) {
 	}
 }
 
-// The longest durations do not overflow.
 func TestLongestOptions(t *testing.T) {
 	const longest = time.Duration(math.MaxInt64)
 	c := dial(t, redistest.Start(t))

@@ -10,7 +10,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// newDegraded returns a limiter whose server is gone.
 func newDegraded(t *testing.T, limit tb.Limit, opts ...Option) *Limiter {
 	t.Helper()
 	s := redistest.Start(t)

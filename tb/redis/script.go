@@ -16,7 +16,6 @@ var bucketsText string
 
 var buckets = newScript(bucketsText)
 
-// script is a text that Redis runs, and the name that Redis gives it.
 type script struct{ text, sha string }
 
 func newScript(text string) *script {

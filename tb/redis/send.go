@@ -196,7 +196,6 @@ func (e *entry) apply(c *call) {
 	}
 }
 
-// remember keeps the bucket if it cannot pay.
 func (e *entry) remember() {
 	c := e.calls[0]
 	p := &c.parts[e.part]
