@@ -15,6 +15,10 @@ import (
 	"github.com/redis/rueidis"
 )
 
+// parameters are those of a URL: what rueidis reads, cert and key.
+var parameters = []string{"addr", "cert", "client_cache", "client_name", "db", "dial_timeout",
+	"key", "master_set", "max_retries", "protocol", "skip_verify", "write_timeout"}
+
 // ParseAddress returns the options of a client for limiters: without a cache of its own, with one
 // connection to a server, and with a write timeout of a second unless the URL has another. An
 // address is host:port or a URL of [rueidis.ParseURL], which may name a certificate of the client:
@@ -36,10 +40,19 @@ func ParseAddress(address string) (rueidis.ClientOption, error) {
 	if err != nil || u.Scheme != "unix" && u.Hostname() == "" {
 		return rueidis.ClientOption{}, want
 	}
-	o, err := rueidis.ParseURL(address)
-	switch q := u.Query(); {
+	u.Path = strings.TrimSuffix(u.Path, "/") // ParseURL takes it for a database without a number
+	o, err := rueidis.ParseURL(u.String())
+	q, wrong := url.ParseQuery(u.RawQuery)
+	for name := range q {
+		if !slices.Contains(parameters, name) {
+			wrong = fmt.Errorf("parameter %q: want one of %v", name, parameters)
+		}
+	}
+	switch {
 	case err != nil:
-		err = want
+		err = fmt.Errorf("%w; %w", err, want)
+	case wrong != nil:
+		err = wrong
 	case u.Scheme == "unix" && (u.Host != "" || u.Path == "" || q.Has("addr")):
 		err = errors.New("want the path of one socket, such as unix:///run/redis.sock")
 	case u.Scheme != "unix" && slices.ContainsFunc(append(q["addr"], o.InitAddress[0]), lacksPort):

@@ -19,11 +19,12 @@ func TestParseAddress(t *testing.T) {
 		{"localhost:6379", "localhost:6379", true, time.Second},
 		{"[::1]:1", "[::1]:1", true, time.Second},
 		{"redis://localhost", "localhost:6379", true, time.Second},
+		{"redis://localhost/?db=2", "localhost:6379", true, time.Second},
 		{"redis://[::1]:1/2?write_timeout=3s", "[::1]:1", true, 3 * time.Second},
 		{"rediss://u:secret@h:6380", "h:6380", true, time.Second},
 		{"redis://a:1?addr=b:2", "a:1 b:2", false, time.Second},
 		{"redis://a:1?addr=b:2&master_set=m", "a:1 b:2", false, time.Second},
-		{"redis://a:1?master_set=m", "a:1", false, time.Second},
+		{"rediss://a:1?master_set=m", "a:1", false, time.Second},
 		{"unix:///run/redis.sock", "/run/redis.sock", true, time.Second},
 	} {
 		o, err := ParseAddress(c.text)
@@ -61,6 +62,9 @@ func TestParseAddress(t *testing.T) {
 		"redis://h/-1":                  "database: want 0 or more",
 		"redis://h?dial_timeout=-1s":    "dial_timeout, write_timeout: want 0 or more",
 		"redis://h?write_timeout=-1ns":  "dial_timeout, write_timeout: want 0 or more",
+		"redis://h?write_timeout=5":     `invalid write timeout: "5"; want host:port or a URL`,
+		"redis://u:secret@h/0?typo=1":   `parameter "typo": want one of [addr cert`,
+		"redis://h?db=1;typo":           "invalid semicolon",
 	} {
 		_, err := ParseAddress(text)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sec") {
