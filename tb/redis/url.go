@@ -29,7 +29,7 @@ var parameters = []string{"addr", "cert", "client_cache", "client_name", "db", "
 // password.
 func ParseAddress(address string) (rueidis.ClientOption, error) {
 	want := errors.New("want host:port or a URL such as redis://localhost:6379/0 or" +
-		" rediss://user@host:6380; ports are 1 to 65535")
+		" rediss://user@host:6380; in a password / # ? % are %2F %23 %3F %25; ports are 1 to 65535")
 	if !strings.Contains(address, "://") {
 		if lacksPort(address) {
 			return rueidis.ClientOption{}, want
@@ -37,7 +37,8 @@ func ParseAddress(address string) (rueidis.ClientOption, error) {
 		address = "redis://" + address
 	}
 	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "unix" && u.Hostname() == "" {
+	if err != nil || u.Scheme != "unix" && u.Hostname() == "" || u.Fragment != "" ||
+		strings.Contains(u.EscapedPath()+u.RawQuery, "@") { // of a password that is not escaped
 		return rueidis.ClientOption{}, want
 	}
 	u.Path = strings.TrimSuffix(u.Path, "/") // ParseURL takes it for a database without a number

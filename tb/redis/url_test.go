@@ -65,6 +65,9 @@ func TestParseAddress(t *testing.T) {
 		"redis://h?write_timeout=5":     `invalid write timeout: "5"; want host:port or a URL`,
 		"redis://u:secret@h/0?typo=1":   `parameter "typo": want one of [addr cert`,
 		"redis://h?db=1;typo":           "invalid semicolon",
+		"redis://u:12/sec@h":            "in a password / # ? % are %2F",
+		"redis://u:12?sec@h":            "in a password",
+		"redis://u:12#sec@h":            "in a password",
 	} {
 		_, err := ParseAddress(text)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sec") {
