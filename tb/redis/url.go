@@ -72,6 +72,7 @@ func ParseAddress(address string) (rueidis.ClientOption, error) {
 	o.PipelineMultiplex = -1 // one connection, so that no call waits for a further one
 	o.ForceSingleClient = len(o.InitAddress) == 1 && o.Sentinel.MasterSet == ""
 	o.ConnWriteTimeout = cmp.Or(o.ConnWriteTimeout, time.Second)
+	o.ClusterOption.MaxMovedRedirections = 5 // by default, two nodes may send a command on forever
 	o.Dialer.Timeout = cmp.Or(o.Dialer.Timeout, rueidis.DefaultDialTimeout)
 	o.Dialer.KeepAlive = rueidis.DefaultTCPKeepAlive
 	o.Sentinel.Dialer, o.Sentinel.TLSConfig = o.Dialer, o.TLSConfig // or it has neither
