@@ -242,10 +242,12 @@ func (ls *leases) schedule() {
 }
 
 // sweep removes the leases that have ended, or all after their renewals, and gives back their
-// tokens. After an error it gives nothing back, so that a server that does not answer delays it by
-// one timeout.
+// tokens, so many at a time that they share commands. After an error it gives nothing back, so that
+// a server that does not answer delays it by one timeout.
 func (ls *leases) sweep(all bool) {
-	var err error
+	var failed atomic.Bool
+	var under sync.WaitGroup
+	places := make(chan struct{}, maxShared*maxBuckets)
 	ls.keys.Range(func(key string, x *lease) bool {
 		select {
 		case x.busy <- struct{}{}:
@@ -261,12 +263,19 @@ func (ls *leases) sweep(all bool) {
 		<-x.busy
 		if gone {
 			ls.keys.Delete(key)
-			if c != nil && err == nil {
-				err = ls.giveBack(context.Background(), x, c)
+			if !c.isEmpty() {
+				places <- struct{}{}
+				under.Go(func() {
+					if !failed.Load() && ls.giveBack(context.Background(), x, c) != nil {
+						failed.Store(true)
+					}
+					<-places
+				})
 			}
 		}
 		return true
 	})
+	under.Wait()
 }
 
 // forget drops key's lease, and gives nothing back.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -168,7 +169,21 @@ func TestKeyWithoutALease(t *testing.T) {
 	}
 }
 
-// Leases that have ended leave the table with the next sweep, and the sweeps end with the last one.
+func TestCloseSharesCommands(t *testing.T) {
+	const keys = 1000
+	limit := tb.Limit{Capacity: 100, Tokens: 1, Per: time.Hour}
+	l := newLimiter(t, dial(t, redistest.Start(t)), limit, WithLease(3*time.Hour))
+	for i := range 2 * keys { // the second call on a key takes a token ahead
+		decide(t, l, strconv.Itoa(i%keys), ByServer)
+	}
+	before := l.Stats()
+	l.Close()
+	s := l.Stats()
+	if n := s.Commands - before.Commands; n > keys/4 || s.ReturnedTokens != keys {
+		t.Errorf("%d commands, and %v tokens were given back, want %d", n, s.ReturnedTokens, keys)
+	}
+}
+
 func TestSweepsEndWithTheLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, err := New(unconnected{}, hot, WithLease(time.Second))
