@@ -126,8 +126,8 @@ func (c *Charge) Peek(time.Time) (tb.Decision, error) {
 	now, err := c.limiter.look(context.Background(), c.layout, c.key, c.item)
 	c.last.after, c.last.Failure = now, nil
 	if errors.As(err, &c.last.Failure) && c.limiter.policy != Fail {
-		cause := c.last.Failure.Cause
-		return c.limiter.fallback(c.layout, c.key, &c.item, cause, true), nil
+		d, _ := c.limiter.fallback(c.layout, c.key, &c.item, c.last.Failure.Cause, true)
+		return d, nil
 	}
 	if err != nil {
 		return tb.Decision{}, err

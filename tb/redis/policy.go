@@ -82,18 +82,19 @@ func (l *Limiter) degrade(m *layout, key string, it *item, err error, r *result)
 	if r.Failure = e; !decides { // or closed
 		return err
 	}
-	r.Decision, r.By = l.fallback(m, key, it, e.Cause, false), ByPolicy
+	r.Decision, r.share = l.fallback(m, key, it, e.Cause, false)
+	r.By = ByPolicy
 	l.counts.decided(r.Outcome)
 	return nil
 }
 
-// fallback returns the decision of the policy. It takes nothing from a share if it only peeks.
+// fallback returns the decision of the policy, and what it took from a share if it does not peek.
 func (l *Limiter) fallback(
 	m *layout, key string, it *item, cause Cause, peek bool,
-) (d tb.Decision) {
+) (d tb.Decision, taken tb.Reservation) {
 	switch {
 	case it.needs() > m.capacity:
-		return tb.Decision{RetryAfter: tb.Never}
+		return tb.Decision{RetryAfter: tb.Never}, taken
 	case cause == CauseCanceled: // a client that hangs up must not get past the limit
 	case l.share == nil:
 		d.Allowed = l.policy == Allow
@@ -106,11 +107,12 @@ func (l *Limiter) fallback(
 			decide = c.Peek
 		}
 		d, _ = decide(time.Now())
+		taken = tb.NewReservation(d, 0, &c)
 	}
 	if !d.Allowed && (d.RetryAfter == 0 || d.RetryAfter == tb.Never) { // the server has a larger one
 		d.RetryAfter = probeInterval
 	}
-	return d
+	return d, taken
 }
 
 // warm charges the local share with a grant of the server, and holds it as the bucket is held. The

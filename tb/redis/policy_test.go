@@ -158,6 +158,19 @@ func TestPolicyDecidesCharges(t *testing.T) {
 	}
 }
 
+// A client that one rule refuses takes nothing from the share of another, which all clients need.
+func TestRefusedTakeAllLeavesTheShares(t *testing.T) {
+	for _, opts := range [][]Option{nil, {WithoutBatching()}} {
+		opts = append(opts, WithPolicy(LocalShare(2)))
+		l := newLimiter(t, dialed(t, "127.0.0.1:1"), slow, opts...)
+		for range 3 {
+			takeAll(t, newCharge(t, l, "total", 1), newCharge(t, l, "client", 3))
+		}
+		wantTokens(t, l.share, "total", 4)
+		wantTokens(t, l.share, "client", 2)
+	}
+}
+
 // What TakeAll takes from the server is charged to the local shares too, and what is given back is
 // theirs again.
 func TestTakeAllWarmsTheShares(t *testing.T) {

@@ -143,9 +143,7 @@ func (g *group) Take(t time.Time) (d tb.Decision, err error) {
 	return d, nil
 }
 
-// degrade decides the charges by the failure policies of their limiters, if failure is why the
-// server did not. A local share that has granted when another one refuses does not get its tokens
-// back.
+// degrade decides the charges by failure policies, if failure is why the server did not.
 func (g *group) degrade(failure error) (d tb.Decision, err error) {
 	d.Allowed = true
 	for i, c := range g.charges {
@@ -158,13 +156,18 @@ func (g *group) degrade(failure error) (d tb.Decision, err error) {
 			err = e
 		}
 	}
+	if !d.Allowed {
+		g.Cancel()
+	}
 	return d, err
 }
 
-// Cancel gives back what the last Take has taken.
+// Cancel gives back what the last Take has taken, also what the failure policies have taken from
+// local shares: otherwise a client that one rule refuses would empty the others.
 func (g *group) Cancel() {
 	var all sync.WaitGroup
 	for _, c := range g.charges {
+		c.last.share.Cancel()
 		all.Go(c.Cancel)
 	}
 	all.Wait()
