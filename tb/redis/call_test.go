@@ -46,7 +46,6 @@ func (l *Limiter) meet() {
 	l.pending.met = true
 }
 
-// watched is a client that calls a function before each command.
 type watched struct {
 	rueidis.Client
 	before func(context.Context)

@@ -47,7 +47,6 @@ func TestDecidesAsMutex(t *testing.T) {
 	}
 }
 
-// tally counts what the programs have reached.
 type tally struct {
 	programs, steps, granted, refused, never, waiting, tooDeep, settled, undone int
 	converted, convertedInDebt, late, kept, held, waitingHeld, convertedHeld    int

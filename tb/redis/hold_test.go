@@ -125,7 +125,6 @@ func groupHolds(s *simulator) error {
 	return nil
 }
 
-// wantHeld fails the test unless a decision is a refusal until about a time.
 func wantHeld(t *testing.T, what string, d tb.Decision, err error, until time.Time) {
 	t.Helper()
 	early := d.RetryAfter - time.Until(until)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -166,6 +167,11 @@ func TestKeyWithoutALease(t *testing.T) {
 	}
 	if s := l.Stats(); s.Leased > 0 || s.Granted != 10 {
 		t.Errorf("Stats: %+v", s)
+	}
+	l.leases.closed = false
+	decide(t, l, strings.Repeat("a", longest+1), ByServer)
+	if l.leases.keys.Size() > 0 {
+		t.Error("the table has a long key")
 	}
 }
 

@@ -221,7 +221,7 @@ func (r *result) fill(m *layout, before state, it *item) {
 func (l *Limiter) decide(
 	ctx context.Context, m *layout, key string, it *item, r *result,
 ) (err error) {
-	if m.leased && it.kind == kindTake {
+	if m.leased && it.kind == kindTake && len(key) <= longest { // the leases keep their keys
 		err = l.leases.take(ctx, m, key, it, r)
 	} else {
 		err = l.serve(ctx, m, key, it, r)

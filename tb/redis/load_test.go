@@ -19,7 +19,6 @@ import (
 // ample is a limit that refuses nothing in a test, and refills nothing.
 var ample = tb.Limit{Capacity: 1 << 20, Tokens: 1, Per: 24 * time.Hour}
 
-// byDefault is the timeout of a limiter without that option.
 var byDefault = WithTimeout(50 * time.Millisecond)
 
 // loadKeys is the number of keys of a load: "0", "1" and so on.

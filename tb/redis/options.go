@@ -51,7 +51,7 @@ func WithTimeout(d time.Duration) Option {
 }
 
 // WithLease lets the limiter take tokens ahead, and grant calls from them for h by itself. It
-// is for keys that have many calls in h, which is at least 1 ms.
+// is for keys of up to 256 bytes with many calls in h, which is at least 1 ms.
 //
 // All limiters that share buckets must have the same h. The capacity of the buckets is less by what
 // the rate supplies in h, rounded up to tokens, so that all processes together keep the bound of
