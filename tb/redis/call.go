@@ -8,8 +8,7 @@ import (
 )
 
 // call is what a caller wants from one bucket, or from several, which then all pay or none. It
-// belongs to its caller, and to its queue or batch until it is decided. A call that was decided by
-// a batch is reused.
+// belongs to its caller, and to its queue or batch until that has decided it. Then it is reused.
 type call struct {
 	node     *node
 	parts    []part

@@ -14,7 +14,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// roundTrip is a server that a test calls.
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -72,8 +72,7 @@ type group struct {
 	decisions []tb.Decision // of TakeAll
 }
 
-// admits reports whether c can be a part of the group. Names with an empty tag have slots of their
-// own.
+// admits reports whether c can join. Names with an empty tag have slots of their own.
 func (g *group) admits(c *Charge) bool {
 	first := g.charges[0]
 	oneServer := c.limiter.shares() && first.limiter.shares()

@@ -58,6 +58,8 @@ func ParseAddress(address string) (rueidis.ClientOption, error) {
 		err = errors.New("want the path of one socket, such as unix:///run/redis.sock")
 	case u.Scheme != "unix" && slices.ContainsFunc(append(q["addr"], o.InitAddress[0]), lacksPort):
 		err = errors.New("want a host and a port from 1 to 65535, also in each addr")
+	case q.Has("protocol") && q.Get("protocol") != "2" && q.Get("protocol") != "3":
+		err = errors.New("protocol: want 2 or 3")
 	case o.SelectDB < 0:
 		err = errors.New("database: want 0 or more")
 	case o.Dialer.Timeout < 0 || o.ConnWriteTimeout < 0:
