@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// timeline drives a breaker at times in µs.
 type timeline struct {
 	t   *testing.T
 	b   breaker

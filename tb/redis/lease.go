@@ -171,7 +171,6 @@ func (ls *leases) renew(
 	return nil
 }
 
-// extra returns how many units to take beyond the units of a call.
 func (ls *leases) extra(m *layout, old *claim, units uint64) uint64 {
 	if old == nil || old.layout != m {
 		return 0

@@ -78,6 +78,7 @@ func ParseAddress(address string) (rueidis.ClientOption, error) {
 	o.Dialer.Timeout = cmp.Or(o.Dialer.Timeout, rueidis.DefaultDialTimeout)
 	o.Dialer.KeepAlive = rueidis.DefaultTCPKeepAlive
 	o.Sentinel.Dialer, o.Sentinel.TLSConfig = o.Dialer, o.TLSConfig // or it has neither
+	o.Sentinel.TopologyRefreshInterval = 5 * time.Second            // an event may be missed
 	return o, nil
 }
 

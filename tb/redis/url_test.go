@@ -36,6 +36,7 @@ func TestParseAddress(t *testing.T) {
 		if got != c.address || o.ForceSingleClient != c.single || o.ConnWriteTimeout != c.timeout ||
 			!o.DisableCache || (o.TLSConfig != nil) != strings.HasPrefix(c.text, "rediss:") ||
 			o.Sentinel.TLSConfig != o.TLSConfig || o.Sentinel.Dialer.Timeout == 0 ||
+			o.Sentinel.TopologyRefreshInterval == 0 ||
 			o.Sentinel.Dialer.KeepAlive == 0 || o.ClusterOption.MaxMovedRedirections == 0 {
 			t.Errorf("%s: %q, %+v", c.text, got, o)
 		}
