@@ -18,6 +18,7 @@ type attempt struct {
 	parts     []part
 	decisions []tb.Decision
 	hasWaited bool
+	isGone    bool // its keys have counted it
 
 	mu      sync.Mutex  // guards the rest while the attempt waits
 	charges []tb.Charge // of the last take
@@ -36,6 +37,7 @@ type part struct {
 	taken   time.Time          // when the charge was taken
 	slot    time.Time          // when its tokens may be used, or zero if it has none
 	endTurn func()             // if the attempts of the key go one at a time
+	short   float64            // the cost if it waits for what has gone, under Transport.lines
 }
 
 var attempts = sync.Pool{New: func() any { return new(attempt) }}
@@ -156,6 +158,44 @@ func (a *attempt) take(parts []part) error {
 			a.slot, a.slowest = p.slot, p.rule
 		}
 	}
+	if len(a.parts) > 1 {
+		return a.depart(now)
+	}
+	return nil
+}
+
+// depart counts an attempt whose slot has come. It has taken its tokens when it came. If it has
+// waited for one key since, what has gone meanwhile may have left too little of another one. Then it
+// waits for that, too, behind what came before it and does so.
+func (a *attempt) depart(now time.Time) error {
+	a.t.lines.Lock()
+	defer a.t.lines.Unlock()
+	a.isGone = !a.slot.After(now)
+	for i := 0; i < len(a.parts) && !a.slot.After(now); i++ {
+		p := &a.parts[i]
+		limit, lacks := p.limiter.Limit(), p.charged-p.spend(0, now)
+		for n := 0; n < len(p.line) && p.line[n] != a; n++ {
+			lacks += p.line[n].parts[i].short
+		}
+		if lacks > 1e-6*float64(limit.Capacity) && !p.slot.IsZero() { // or else it is rounding
+			p.short, p.slot = p.charged, now.Add(timeOf(limit, lacks))
+			a.slot, a.slowest, a.isGone = p.slot, p.rule, false
+		}
+		a.isGone = a.isGone && (p.endTurn != nil || !p.isSingle.Load()) // it has its turn
+	}
+	for i := range a.parts {
+		p := &a.parts[i]
+		if p.slot.Before(a.slot) || a.isGone {
+			p.short = 0 // it must not hold up others while it waits for another key
+		}
+		if a.isGone {
+			p.spend(p.charged, now)
+		}
+	}
+	if deadline, ok := a.r.Context().Deadline(); ok && a.slot.After(deadline) {
+		a.slowest.count(func(s *RuleStats) { s.TooLate++ })
+		return &tb.WaitError{Wait: a.slot.Sub(now), Deadline: true}
+	}
 	return nil
 }
 
@@ -229,6 +269,9 @@ func (a *attempt) refusal(parts []part, within time.Duration) error {
 func (a *attempt) giveBack(parts []part, isMoved bool) {
 	for i := range parts {
 		p := &parts[i]
+		if a.isGone { // but its context has ended
+			p.spend(-p.charged, time.Now())
+		}
 		switch {
 		case p.slot.IsZero():
 		case p.rule.Usage != nil || isMoved && !a.t.isShared:
@@ -277,7 +320,15 @@ func (a *attempt) wake(err error) error {
 	defer a.mu.Unlock()
 	if a.err != nil {
 		err = a.err
-	} else if left := time.Until(a.slot); err == nil && left > 0 {
+	} else if err == nil && len(a.parts) > 1 && !a.isGone && time.Until(a.slot) <= 0 {
+		at := a.slot // and not later, or else the lateness of timers would add up
+		if at.IsZero() {
+			at = time.Now()
+		}
+		err = a.depart(at)
+	}
+	left, goes := time.Until(a.slot), a.isGone || len(a.parts) == 1
+	if err == nil && (left > 0 || !goes) {
 		a.endTurns() // or else two attempts might have a turn each, and wait for the other's
 		a.timer.Reset(left)
 		return nil
@@ -310,7 +361,9 @@ func (t *Transport) move(k *key, end time.Time, f func()) {
 		defer a.mu.Unlock()
 		isEarly = isEarly || a.timer != nil && a.parts[i].slot.Before(end)
 	}
-	all = slices.DeleteFunc(all, func(a *attempt) bool { return !isEarly || a.timer == nil })
+	all = slices.DeleteFunc(all, func(a *attempt) bool {
+		return !isEarly || a.timer == nil || a.isGone
+	})
 	for _, a := range slices.Backward(all) {
 		a.giveBack(a.parts[i:i+1], true)
 	}

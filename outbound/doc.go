@@ -23,7 +23,8 @@
 // In any interval of d, the attempts of a key that leave a Transport cost at most the capacity,
 // what the rate supplies in d, and what estimates have been too low or too high: see package tb.
 // The server sees them later. If the time until then varies, it may see more in a shorter interval:
-// see [Margin]. An attempt that waits for one limit has already taken from the others.
+// see [Margin]. An attempt that waits for one limit has already taken from the others. If what goes
+// meanwhile leaves too little of another one, it waits for that, too.
 //
 // net/http.Transport sends a request again by itself if the connection was closed before an answer.
 // That is one attempt here.

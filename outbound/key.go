@@ -47,6 +47,9 @@ type key struct {
 	takes sync.RWMutex // read while an attempt takes its charges, locked by a move
 	line  []*attempt   // that waits, in the order in which it came, under Transport.lines
 
+	left float64   // of the limit after what has gone, under rule.mu
+	at   time.Time // when
+
 	// Of a rule that learns:
 	turn     chan struct{} // is full while an attempt has its turn
 	isSingle atomic.Bool   // an attempt needs its turn
@@ -106,6 +109,17 @@ func (r *rule) get(text string) *key {
 	}
 	k.users.Add(1)
 	return k
+}
+
+// spend counts tokens of attempts that go, and returns what is left then. The bucket is ahead of
+// that, because attempts that wait have taken from it.
+func (k *key) spend(tokens float64, now time.Time) float64 {
+	limit := k.limiter.Limit()
+	k.rule.mu.Lock()
+	defer k.rule.mu.Unlock()
+	k.left = min(k.left+tokensIn(limit, now.Sub(k.at)), float64(limit.Capacity)) - tokens
+	k.at = now
+	return k.left
 }
 
 // forget forgets the key of a few whose pause ends first, if there is one that no attempt has.

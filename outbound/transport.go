@@ -112,7 +112,7 @@ func (a *attempt) replay() bool {
 			return false
 		}
 	}
-	a.r = &next
+	a.r, a.isGone = &next, false
 	return true
 }
 

@@ -17,7 +17,7 @@ func (a *attempt) settle(response *http.Response, isRefusal bool) {
 		switch {
 		case p.rule.Usage == nil || p.slot.IsZero():
 		case isRefusal:
-			_ = p.charge.Settle(0) // what waits must not go before the pause, nor after each refusal
+			p.settle(0) // what waits must not go before the pause, nor after each refusal
 		case response.StatusCode == http.StatusSwitchingProtocols, response.Body == nil:
 		default:
 			if r := p.rule.Usage(a.r, response.Header); r != nil {
@@ -38,12 +38,18 @@ type body struct {
 // settle replaces an estimate. What waits behind it takes anew, if no other process waits, too.
 func (t *Transport) settle(p *part, tokens float64) {
 	if t.isShared {
-		_ = p.charge.Settle(tokens) // if it is no number or the store fails, the estimate stands
+		p.settle(tokens)
 		return
 	}
 	p.takes.Lock()
 	defer p.takes.Unlock()
-	t.move(p.key, time.Now().Add(tb.Never), func() { _ = p.charge.Settle(tokens) })
+	t.move(p.key, time.Now().Add(tb.Never), func() { p.settle(tokens) })
+}
+
+func (p *part) settle(tokens float64) {
+	if p.charge.Settle(tokens) == nil { // or else it is no number, and the estimate stands
+		p.spend(tokens-p.charged, time.Now())
+	}
 }
 
 func (b *body) Read(p []byte) (int, error) {
