@@ -49,7 +49,7 @@ func (m *Map[K, V]) evict(highest, now uint64, b *budget) (least uint64, ok bool
 		before := c.stamp
 		c = m.refresh(c.entry)
 		m.order.put(c.entry)
-		if c.stamp == before || !b.spend(false) {
+		if c.stamp > highest && (c.stamp == before || !b.spend(false)) {
 			return c.stamp, false
 		}
 	}
