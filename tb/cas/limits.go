@@ -25,8 +25,8 @@ type limits struct {
 
 // noLimit is the panic of a call on the zero Limiter or the zero Bucket. No limit would be right
 // for them: a call that passes is an over-grant, and a refusal hides the mistake.
-const noLimit = "ratelimit: a Limiter or Bucket without a limit: New, NewTiered, NewTokenBucket and " +
-	"NewBucket make one"
+const noLimit = "ratelimit: a Limiter or Bucket without a limit: New, NewTiered, " +
+	"NewTokenBucket and NewBucket make one"
 
 // tier returns where the layout of a tier is.
 func (s *limits) tier(i int) *atomic.Pointer[layout] {
