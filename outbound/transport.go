@@ -50,11 +50,12 @@ func New(base http.RoundTripper, opts ...Option) *Transport {
 	if len(t.rules) == 0 {
 		Rules(Rule{Name: "per-host"})(t)
 	}
-	names := make(map[string]int)
+	names := make(map[string]bool)
 	for _, r := range t.rules {
-		if names[r.Name]++; names[r.Name] > 1 {
-			r.Name = fmt.Sprintf("%s-%d", r.Name, names[r.Name])
+		for n, name := 2, r.Name; names[r.Name]; n++ {
+			r.Name = fmt.Sprintf("%s-%d", name, n)
 		}
+		names[r.Name] = true
 		if err := t.start(r); err != nil {
 			panic(err)
 		}

@@ -290,7 +290,6 @@ func TestPauseOfOneLimit(t *testing.T) {
 	})
 }
 
-// All limits are taken from, or none. An attempt that fails takes nothing.
 func TestWaits(t *testing.T) {
 	costly, requests := perSecond("r", 10, 1), perSecond("q", 1, 1)
 	costs := map[string]float64{"b": 10.5, "c": 1e308, "d": math.Inf(1), "e": 10, "f": 3, "g": 0.1}
@@ -311,9 +310,9 @@ func TestWaits(t *testing.T) {
 		"several limits": {opts: []Option{Rules(perSecond("minute", 4, 0.1), perSecond("second", 2, 1))},
 			send: "a a , a<0.5 a a a a", want: "0 0 0(1s true) 1 2 10 20", order: "a a a a a a",
 			stats: "{6 0 [{minute 2 30s 0 0 0} {second 2 3s 1 0 0}]}"},
-		"rules of one name": {opts: []Option{PerHost(3, 1), PerHost(5, 0.1), PerHost(9, 9)},
-			send: "a b c d e f", want: "0 0 0 1 2 10",
-			stats: "{6 0 [{per-host 2 3s 0 0 0} {per-host-2 1 10s 0 0 0} {per-host-3 0 0s 0 0 0}]}"},
+		"rules of one name": {send: "a b c d e f", want: "0 0 0 1 2 10",
+			opts: []Option{PerHost(3, 1), PerHost(5, 0.1), Rules(perSecond("per-host-2", 9, 9))},
+			stats: "{6 0 [{per-host 2 3s 0 0 0} {per-host-2 1 10s 0 0 0} {per-host-2-2 0 0s 0 0 0}]}"},
 		"a cost above the capacity": {opts: []Option{Rules(costly)}, send: "a b c d", order: "a",
 			want: "0" + strings.Repeat(fmt.Sprintf(" 0(%v false)", tb.Never), 3)},
 		"a pause, after a refused attempt that costs more": {opts: []Option{Rules(costly)},
@@ -433,6 +432,7 @@ func TestUsage(t *testing.T) {
 	}{
 		"less":           {"200", `{"usage": {"total_tokens": 30}}`, 100, false, 30},
 		"more":           {"200", `{"usage": {"total_tokens": 300}}`, 100, false, 300},
+		"refused":        {"429", `{"usage": {"total_tokens": 30}}`, 100, false, 0},
 		"none":           {"200", `{}`, 100, false, 100},
 		"cut off":        {"200", `{"usage": {"total_tokens": 30}}`, 100, true, 100},
 		"closed at once": {"200", `{"usage":{"total_tokens":8}   }`, 100, true, 8},
