@@ -311,7 +311,7 @@ func TestWaits(t *testing.T) {
 			send: "a a , a<0.5 a a a a", want: "0 0 0(1s true) 1 2 10 20", order: "a a a a a a",
 			stats: "{6 0 [{minute 2 30s 0 0 0} {second 2 3s 1 0 0}]}"},
 		"rules of one name": {send: "a b c d e f", want: "0 0 0 1 2 10",
-			opts: []Option{PerHost(3, 1), PerHost(5, 0.1), Rules(perSecond("per-host-2", 9, 9))},
+			opts:  []Option{PerHost(3, 1), PerHost(5, 0.1), Rules(perSecond("per-host-2", 9, 9))},
 			stats: "{6 0 [{per-host 2 3s 0 0 0} {per-host-2 1 10s 0 0 0} {per-host-2-2 0 0s 0 0 0}]}"},
 		"a cost above the capacity": {opts: []Option{Rules(costly)}, send: "a b c d", order: "a",
 			want: "0" + strings.Repeat(fmt.Sprintf(" 0(%v false)", tb.Never), 3)},

@@ -14,6 +14,7 @@ import (
 // Access selects the requests that are logged.
 type Access string
 
+// What the access log has.
 const (
 	AccessOff     Access = "off"
 	AccessRefused Access = "refused" // up to a rate

@@ -14,7 +14,6 @@ const (
 	cutOffTimeout    = 5 * time.Second        // for handlers whose connections are closed
 )
 
-// frontServer is the server of the proxy.
 type frontServer struct {
 	*daemon.Server
 	proxy       *Proxy
