@@ -97,8 +97,8 @@ func TestSelectorsTakeEncodedSlashesAsSlashes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if picked, ambiguous, _ := picks(&s.Selector, &http.Request{URL: u}, false); !picked || ambiguous {
-			t.Errorf("%s: %v %v", target, picked, ambiguous)
+		if ok, unclear, _ := picks(&s.Selector, &http.Request{URL: u}, false); !ok || unclear {
+			t.Errorf("%s: %v %v", target, ok, unclear)
 		}
 	}
 }

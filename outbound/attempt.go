@@ -165,8 +165,8 @@ func (a *attempt) take(parts []part) error {
 }
 
 // depart counts an attempt whose slot has come. It has taken its tokens when it came. If it has
-// waited for one key since, what has gone meanwhile may have left too little of another one. Then it
-// waits for that, too, behind what came before it and does so.
+// waited for one key since, what has gone meanwhile may have left too little of another one. Then
+// it waits for that one, too, behind earlier attempts that do so.
 func (a *attempt) depart(now time.Time) error {
 	a.t.lines.Lock()
 	defer a.t.lines.Unlock()

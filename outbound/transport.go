@@ -63,8 +63,8 @@ func New(base http.RoundTripper, opts ...Option) *Transport {
 	return t
 }
 
-// RoundTrip implements http.RoundTripper. If it has not sent the request, the error is that of the
-// context, which has ended, or a *tb.WaitError: the deadline is too near, or no wait can help.
+// RoundTrip implements http.RoundTripper. If it has not sent the request, it returns the error of
+// the context, or a *tb.WaitError: the deadline is too near, or no wait can help.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	a := t.begin(r)
 	defer a.end()

@@ -47,7 +47,7 @@ func (t *Transport) settle(p *part, tokens float64) {
 }
 
 func (p *part) settle(tokens float64) {
-	if p.charge.Settle(tokens) == nil { // or else it is no number, and the estimate stands
+	if p.charge.Settle(tokens) == nil { // or else the estimate stands
 		p.spend(tokens-p.charged, time.Now())
 	}
 }

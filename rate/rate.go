@@ -86,7 +86,7 @@ type state struct {
 	limit  Limit
 	burst  int
 	bucket *cas.Bucket
-	plain  bool // the bucket has the limit and the burst as they are, and a clock that goes on
+	plain  bool // the bucket has the limit and the burst as they are, and a clock for now and t
 
 	scale float64   // tokens of the bucket for a token of the limiter
 	still bool      // the limit supplies nothing, or all at once: the bucket is read as of since
@@ -147,9 +147,9 @@ func (s *state) bucketLimit() tb.Limit {
 
 // fill makes a bucket that has a number of tokens at t.
 func (s *state) fill(l tb.Limit, t time.Time, tokens float64) {
-	s.bucket, _ = cas.NewBucketAt(t, l)                          // no error: bucketLimit has validated l
-	s.since, s.plain = t, s.plain && time.Until(t).Abs() < 1<<62 // or the clock may not reach now
-	if tokens < 0 {                                              // AddAt makes no debt that is paid after the end of the clock; SetLimitAt does
+	s.bucket, _ = cas.NewBucketAt(t, l) // no error: bucketLimit has validated l
+	s.since, s.plain = t, s.plain && time.Until(t).Abs() < 1<<62
+	if tokens < 0 { // AddAt makes no debt that is paid after the end of the clock; SetLimitAt does
 		_ = s.bucket.SetLimitAt(t, tb.Limit{Capacity: l.Capacity, Tokens: 1, Per: 1})
 	}
 	s.bucket.AddAt(t, (tokens-float64(max(s.burst, 1)))*s.scale)

@@ -10,5 +10,5 @@
 //
 // chi, gin and echo route a path as it is, so /search/../x comes to the handler of /search/*. A
 // selector resolves it to /x. So give a route with such a handler its own limiter, or replace the
-// path by that of httplimit.ResolvePath before the limiter and the router.
+// path by the result of httplimit.ResolvePath before the limiter and the router.
 package adapters

@@ -150,7 +150,8 @@ These rules do not apply: two/r, three/r
 
 These rules do not apply: one/r, two/r, three/r
 `},
-		{"GET /v1", "X-Real-IP: 192.0.2.9", `No rule applies: the request passes, without rate limit fields.
+		{"GET /v1", "X-Real-IP: 192.0.2.9",
+			`No rule applies: the request passes, without rate limit fields.
 
 These rules do not apply: one/r, two/r, three/r
 `},
