@@ -25,7 +25,6 @@ require (
 )
 
 require (
-	cel.dev/expr v0.25.3 // indirect
 	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
@@ -44,7 +43,6 @@ require (
 	github.com/tidwall/pretty v1.2.0 // indirect
 	golang.org/x/net v0.62.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
-	google.golang.org/genproto/googleapis/api v0.0.0-20260817212433-ac3dfec99bb1 // indirect
 )
 
 replace github.com/seed-181794aa/ratelimit => ..

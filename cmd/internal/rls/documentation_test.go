@@ -1,7 +1,6 @@
 package rls
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"regexp"
@@ -10,12 +9,6 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
-	bootstrap "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
-	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ratelimit/v3"
-	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
-	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
-	"go.yaml.in/yaml/v3"
-	"google.golang.org/protobuf/encoding/protojson"
 )
 
 func document(t *testing.T) string {
@@ -25,25 +18,6 @@ func document(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-// The types of Envoy accept the example for it.
-func TestTheExampleForEnvoy(t *testing.T) {
-	var tree any
-	if err := yaml.Unmarshal(example(t, "envoy.yaml"), &tree); err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(tree)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var b bootstrap.Bootstrap
-	if err := protojson.Unmarshal(text, &b); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.ValidateAll(); err != nil {
-		t.Error(err)
-	}
 }
 
 // This command accepts the arguments that it has in the configuration of Envoy Gateway.
