@@ -9,9 +9,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seed-181794aa/ratelimit/internal/redistest"
 )
 
 // A response that a stop cuts off is settled before the state is saved: its bytes are paid after a
@@ -60,4 +63,37 @@ func readState(name string) ([]byte, error) {
 		return nil, err
 	}
 	return io.ReadAll(lines)
+}
+
+// A key that is blocked is on the page, and is reset by the key in the log and on the page, which
+// is a hash, in memory and in Redis.
+func TestResetByTheKeyOfTheLog(t *testing.T) {
+	policy := file(t, `{"name": "slow", "limit_keys": ["header:x-key"], "block": "1h",
+		"algorithm_config": {"tokens_per_second": 0.0001, "burst": 1}}`)
+	memory := run(t, func(c *Command) { c.Policy = policy })
+	shared := runShared(t, redistest.Start(t).Addr, func(c *Command) { c.Policy = policy })
+	for _, p := range []*running{memory, shared} {
+		for _, want := range []int{http.StatusOK, http.StatusTooManyRequests, http.StatusOK} {
+			if resp, _ := get(t, p.proxy, "X-Key", "a b"); resp.StatusCode != want {
+				t.Fatalf("status %d, want %d", resp.StatusCode, want)
+			}
+			if want == http.StatusOK {
+				continue
+			}
+			_, key, _ := strings.Cut(p.Log.Until(t, "header:x-key="), `key="`)
+			key, _, _ = strings.Cut(key, `"`)
+			held := regexp.MustCompile(`"held":3(600|59\d)[.,}]`)
+			if _, state := get(t, p.admin+"/api/state"); !held.MatchString(state) {
+				t.Errorf("not held for an hour: %s", state)
+			}
+			form := url.Values{"rule": {"slow"}, "key": {key}}
+			resp, err := http.PostForm(p.admin+"/api/reset", form)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := resp.Body.Close(); err != nil || resp.StatusCode != http.StatusNoContent {
+				t.Fatalf("%q: %s, %v", key, resp.Status, err)
+			}
+		}
+	}
 }

@@ -1,3 +1,5 @@
+//go:build chromium
+
 package replay
 
 import (
@@ -13,6 +15,8 @@ import (
 
 	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
 )
+
+func TestMain(m *testing.M) { testkit.Main(m) }
 
 // tab is a tab of a browser that shows a page.
 type tab struct {
