@@ -95,7 +95,7 @@ var onHolds = []scenario{
 		second: []call{{takeIn, "a1", 2, 5}, {takeIn, "a1", 6, 2}},
 	},
 	{
-		name: "kept tokens, late readings and another tier", maxKeys: 4, undone: true, small: true,
+		name: "kept tokens, late readings and another tier", maxKeys: 4, undone: true, medium: true,
 		tiers:  []int{0, large},
 		before: []call{{takeIn, "a0", 2, 3}},
 		first:  []call{{keepIn, "a0", 1, 2}, {keepIn, "a1", 4, 3}},

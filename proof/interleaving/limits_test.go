@@ -99,7 +99,7 @@ var onLimits = []scenario{
 		second: []call{{settle, "a", 3, 2}, {take, "a", 3, 2}},
 	},
 	{
-		name: "another capacity and a new key", maxKeys: 4, undone: true, small: true,
+		name: "another capacity and a new key", maxKeys: 4, undone: true, medium: true,
 		before: []call{{take, "b", 0, 1}},
 		first:  []call{{setLimit, "", 1, small}, {take, "a", 1, 3}},
 		second: []call{{take, "a", 1, 6}, {peek, "a", 2, 0}},

@@ -118,7 +118,7 @@ var onTheMove = []scenario{
 		second: []call{{take, "b", 1, capacity + 1}, {takeAll, "ab", 1, capacity + 1}, {peek, "c", 1, 0}},
 	},
 	{
-		name: "the same hash", maxKeys: 2, collide: true, small: true, deep: true,
+		name: "the same hash", maxKeys: 2, collide: true, medium: true, deep: true,
 		before: []call{{take, "a", 0, 2}, {take, "b", 0, 9}},
 		first:  []call{{take, "c", 3, 9}},
 		second: []call{{take, "b", 3, 3}, {take, "a", 3, 5}},
