@@ -23,10 +23,6 @@ var everything = flag.Bool("all", false, "flood large tables, too: takes seconds
 // and any number of processors. So a client that has drained its bucket does not get a new one by
 // a flood of keys.
 func TestFloodsForgiveNothingWhileABucketIsFull(t *testing.T) {
-	type route struct {
-		tenant string
-		id     uint32
-	}
 	sizes := []int{1, 100, 8192}
 	if *everything {
 		sizes = append(sizes, 100_000)
@@ -69,6 +65,11 @@ func TestFloodsForgiveNothingWhileABucketIsFull(t *testing.T) {
 			})
 		}
 	}
+}
+
+type route struct {
+	tenant string
+	id     uint32
 }
 
 // ipv4 returns the i-th address of all.

@@ -15,13 +15,9 @@ import (
 )
 
 func TestHitsAllocateNothing(t *testing.T) {
-	type composite struct {
-		tenant string
-		route  int
-	}
 	hitsAllocateNothing(t, "203.0.113.195")
 	hitsAllocateNothing(t, netip.MustParseAddr("2001:db8::1"))
-	hitsAllocateNothing(t, composite{"acme", 7})
+	hitsAllocateNothing(t, route{"acme", 7})
 	hitsAllocateNothing(t, uint64(42))
 }
 
