@@ -340,8 +340,8 @@ func (lim *Limiter) wait(
 	ctx context.Context, n int, t time.Time,
 	newTimer func(time.Duration) (<-chan time.Time, func() bool, func()),
 ) error {
-	if burst := lim.Burst(); n > burst && lim.Limit() < Inf {
-		return fmt.Errorf("rate: Wait(n=%d) exceeds limiter's burst %d", n, burst)
+	if s := lim.current(t); n > s.burst && !(s.limit >= Inf) { // a NaN counts as 0
+		return fmt.Errorf("rate: Wait(n=%d) exceeds limiter's burst %d", n, s.burst)
 	}
 	if err := ctx.Err(); err != nil {
 		return err

@@ -140,14 +140,15 @@ func TestMostDebt(t *testing.T) {
 func TestUnusedLimiters(t *testing.T) {
 	now, lim, nan := time.Now(), rate.NewLimiter(1, 1), rate.NewLimiter(rate.Limit(math.NaN()), 1)
 	later, far := now.Add(time.Second/2), rate.NewLimiter(1, 1)
-	got := []bool{reflect.DeepEqual(lim, far), reflect.DeepEqual(lim, new(rate.Limiter))}
+	got := []bool{reflect.DeepEqual(lim, far), reflect.DeepEqual(lim, new(rate.Limiter)),
+		strings.Contains(nan.WaitN(t.Context(), 2).Error(), "burst 1")}
 	lim.SetLimitAt(time.Time{}, 2)
 	lim.SetBurstAt(time.Time{}, 4)
 	got = append(got, lim.AllowN(now, 4), lim.AllowN(now, 1), lim.AllowN(later, 1))
 	lim.SetLimitAt(later, 2) // which a late time follows
 	got = append(got, lim.AllowN(now, 0), lim.AllowN(later, 1), nan.AllowN(now, 1), nan.Allow(),
 		far.AllowN(now.AddDate(300, 0, 0), 1), far.Allow())
-	want := []bool{true, false, true, false, true, true, false, true, false, true, false}
+	want := []bool{true, false, true, true, false, true, true, false, true, false, true, false}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
