@@ -5,7 +5,8 @@
 // It differs from version 0.16.0 in this:
 //
 //   - A call with an earlier time than a call before it credits nothing (golang.org/issue/71360 and
-//     76037), nor does one more than 292 years after the first, unless that is time.Time{}.
+//     76037), unless it changes a limit or a burst from or to 0, Inf or more than the bounds below.
+//     Nor does one more than 292 years after the first, unless that is time.Time{}.
 //   - Cancel gives nothing back while a newer reservation waits. It gives nothing back twice, and
 //     mostly nothing after a change of the limiter.
 //   - A reservation is not OK if the debt would be above 2³¹ tokens or, unless the limit is 0, paid
@@ -18,8 +19,7 @@
 //     one counts as Inf.
 //   - A wait is rounded up to a nanosecond. x/time/rate rounds it down, even to no wait at all.
 //
-// So six tests of x/time/rate fail here. The package benchmarks/compare/xtime names them, and runs
-// the others.
+// So six of its tests fail here: benchmarks/compare/xtime names them, and runs the others.
 //
 // New programs may prefer package ratelimit: a limiter for many keys, and refusals with a wait.
 package rate
