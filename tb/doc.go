@@ -151,12 +151,12 @@
 // its own readings. If it is full and receives a reading late by d, its key may be granted up to
 // rate·d more than C1 allows.
 //
-// A reading far ahead of the others harms its own key. The bucket keeps that time (C5), and is
-// refilled only from then on. Under [RefuseNew] the key also stays in the table until its bucket
-// is full. Other keys are harmed only in a full table. There a new key with such a reading evicts a
-// bucket that is full by that reading, but not yet. The evicted key starts anew, and no new bucket
-// starts before the evicted one would have been full. If that one had such a reading too, this is
-// about as far ahead.
+// A reading far ahead of the others harms its own key: the bucket keeps that time (C5), is refilled
+// only from then on, and stays in the table longer. SetLimit with such a reading harms all keys
+// alike. A new key with such a reading evicts buckets that are full by it, but not yet: one of a
+// full table, and up to 16 that have been full for a minute by it. Such a key starts anew, and no
+// new bucket starts before the evicted ones would have been full. If one had such a reading too,
+// this is about as far ahead.
 //
 // # Eviction
 //

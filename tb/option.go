@@ -44,7 +44,7 @@ type Option struct{ set func(*Settings) error }
 //
 // A testing/synctest bubble has a clock of its own, which begins in the year 2000. To a limiter
 // with the default clock that was made outside, readings in the bubble are decades late: a bucket
-// that was used outside is not refilled there. Make the limiter in the bubble, or Reset its keys.
+// that was used outside, or any after a SetLimit, is not refilled there. Make it in the bubble.
 func WithClock(now func() time.Time) Option {
 	return Option{func(s *Settings) error {
 		if now == nil {
