@@ -37,6 +37,8 @@ type server struct {
 	*grpc.Server
 	listener net.Listener
 	health   *healthServer
+	stopped  context.Context
+	stop     context.CancelFunc
 }
 
 // newServer returns a server. secure may be nil. The log must be throttled.
@@ -44,6 +46,8 @@ func newServer(
 	l net.Listener, s *Service, m *metrics, f connectionFlags, secure *daemon.Security,
 	log *slog.Logger,
 ) *server {
+	r := &server{listener: l, health: newHealthServer()}
+	r.stopped, r.stop = context.WithCancel(context.Background())
 	options := []grpc.ServerOption{
 		grpc.ConnectionTimeout(connectTimeout),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxHeaderListSize(maxHeader),
@@ -55,14 +59,14 @@ func newServer(
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{
 			MinTime: f.KeepaliveMin, PermitWithoutStream: true,
 		}),
-		grpc.ChainUnaryInterceptor(recoverPanics(log), m.time),
+		grpc.ChainUnaryInterceptor(recoverPanics(log), m.time), grpc.StreamInterceptor(r.endStream),
 		grpc.ForceServerCodecV2(newCodec(s.requestRepaired)),
 		grpc.WaitForHandlers(true), grpc.NumStreamWorkers(streamWorkers),
 	}
 	if secure != nil {
 		options = append(options, grpc.Creds(credentials.NewTLS(secure.ServerConfig("h2"))))
 	}
-	r := &server{Server: grpc.NewServer(options...), listener: l, health: newHealthServer()}
+	r.Server = grpc.NewServer(options...)
 	ratelimit.RegisterRateLimitServiceServer(r.Server, s)
 	grpc_health_v1.RegisterHealthServer(r.Server, r.health)
 	reflection.Register(r.Server)
@@ -86,6 +90,21 @@ func recoverPanics(log *slog.Logger) grpc.UnaryServerInterceptor {
 	}
 }
 
+// endStream is an interceptor of streams, of health checks and of reflection. A client may keep one
+// open, and GracefulStop would wait for it. So it ends when the server stops.
+func (s *server) endStream(
+	service any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler,
+) error {
+	ended := make(chan error, 1)
+	go func() { ended <- handler(service, stream) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-s.stopped.Done():
+		return status.Error(codes.Unavailable, "the service stops")
+	}
+}
+
 // Start implements daemon.Stoppable.
 func (s *server) Start(failed chan<- error) {
 	go func() {
@@ -101,7 +120,7 @@ func (s *server) Stop(delay, grace time.Duration) error {
 	time.Sleep(delay)
 	done := make(chan struct{})
 	go func() {
-		s.health.stop()
+		s.stop()
 		s.GracefulStop()
 		close(done)
 	}()
@@ -115,19 +134,13 @@ func (s *server) Stop(delay, grace time.Duration) error {
 	}
 }
 
-// healthServer is the health service of grpc, whose streams end when the server stops. GracefulStop
-// would wait for them.
-type healthServer struct {
-	*health.Server
-	stopped context.Context
-	stop    context.CancelFunc
-}
+// healthServer is the health service of grpc.
+type healthServer struct{ *health.Server }
 
 // newHealthServer returns a server that reports the server as serving, and the rate limit service
 // under its own name and under the name that envoyproxy/ratelimit gives it.
 func newHealthServer() *healthServer {
-	h := &healthServer{Server: health.NewServer()}
-	h.stopped, h.stop = context.WithCancel(context.Background())
+	h := &healthServer{health.NewServer()}
 	h.set(true)
 	return h
 }
@@ -144,21 +157,3 @@ func (h *healthServer) set(ready bool) {
 		h.SetServingStatus(name, s)
 	}
 }
-
-// Watch implements grpc_health_v1.HealthServer.
-func (h *healthServer) Watch(
-	r *grpc_health_v1.HealthCheckRequest, stream grpc_health_v1.Health_WatchServer,
-) error {
-	ctx, cancel := context.WithCancel(stream.Context())
-	defer cancel()
-	defer context.AfterFunc(h.stopped, cancel)()
-	return h.Server.Watch(r, watchStream{stream, ctx})
-}
-
-// watchStream is a stream with another Context.
-type watchStream struct {
-	grpc_health_v1.Health_WatchServer
-	ctx context.Context
-}
-
-func (s watchStream) Context() context.Context { return s.ctx }

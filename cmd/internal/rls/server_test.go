@@ -23,16 +23,20 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
 )
 
-// The health service reports the service while it serves, also to streams, and a stream does not
-// delay the end.
+// The health service reports the service while it serves. No stream that is open delays the end.
 func TestHealth(t *testing.T) {
 	r := run(t, yearly("1"), "--shutdown-delay=1s")
-	client := grpc_health_v1.NewHealthClient(dial(t, r.address))
+	conn := dial(t, r.address)
+	client := grpc_health_v1.NewHealthClient(conn)
 	for _, name := range []string{"", "ratelimit", "envoy.service.ratelimit.v3.RateLimitService"} {
 		answer, err := client.Check(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: name})
 		if err != nil || answer.Status != grpc_health_v1.HealthCheckResponse_SERVING {
 			t.Errorf("%q: %v, %v", name, answer, err)
 		}
+	}
+	_, err := grpc_reflection_v1.NewServerReflectionClient(conn).ServerReflectionInfo(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
 	watch, err := client.Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{})
 	if err != nil {
@@ -76,7 +80,10 @@ func TestPanic(t *testing.T) {
 
 // A request that does not end is cut off after the timeout.
 func TestStopCutsOff(t *testing.T) {
-	service := New(Config{})
+	began, cut := make(chan struct{}), make(chan struct{})
+	service, _ := newService(t, limit("a", "unit: day, requests_per_unit: 0"), func(c *Config) {
+		c.Refused = func(Refusal) { close(began); <-cut }
+	})
 	l, err := daemon.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -84,19 +91,12 @@ func TestStopCutsOff(t *testing.T) {
 	s := newServer(l, service, newMetrics(service, nil), connectionFlags{MaxStreams: 1}, nil,
 		slog.New(slog.DiscardHandler))
 	s.Start(make(chan error, 1))
-	stream, err := grpc_reflection_v1.NewServerReflectionClient(dial(t, l.Addr().String())).
-		ServerReflectionInfo(t.Context())
-	if err == nil {
-		err = stream.Send(&grpc_reflection_v1.ServerReflectionRequest{
-			MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_ListServices{},
-		})
-	}
-	if err == nil {
-		_, err = stream.Recv()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := ratelimit.NewRateLimitServiceClient(dial(t, l.Addr().String()))
+	go func() {
+		_, _ = client.ShouldRateLimit(t.Context(), request(0, "a="))
+		close(cut)
+	}()
+	<-began
 	if s.Stop(0, 0) == nil {
 		t.Error("nothing was cut off")
 	}
