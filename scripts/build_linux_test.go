@@ -49,6 +49,7 @@ func TestProgramsAsDistributed(t *testing.T) {
 			eval "serve $(line ExecStart)"
 			test -s buckets.json
 			grep -x 'StateDirectory=tb' tb-proxy.service
+			! grep '^ProcSubset=' tb-proxy.service || false # Go reads more of /proc
 			grep -x "ExecReload=/bin/sh -c 'kill -HUP \$MAINPID'" tb-proxy.service
 			type systemd-analyze || { echo 'skip: systemd-analyze is not installed'; exit; }
 			[[ -z $(systemd-analyze verify --man=no ./tb-proxy.service 2>&1) ]]
