@@ -10,7 +10,6 @@ import (
 	"io"
 	"log"
 	"os"
-	"os/signal"
 	"time"
 
 	"github.com/seed-181794aa/ratelimit"
@@ -26,9 +25,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	_, err = io.Copy(os.Stdout, &reader{ctx, bucket, os.Stdin})
-	stop()
+	_, err = io.Copy(os.Stdout, &reader{context.Background(), bucket, os.Stdin})
 	if err != nil {
 		log.Fatal(err) // a copy that is not whole has another exit status
 	}
