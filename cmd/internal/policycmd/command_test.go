@@ -241,10 +241,11 @@ func TestExplainEstimates(t *testing.T) {
 
 func TestExplainErrors(t *testing.T) {
 	for want, c := range map[string]Explain{
-		"want a method and a path":  {Request: "/x"},
-		"want a method and a path ": {Request: "GET x"},
-		"want a name and a value":   {Request: "GET /", Header: []string{"X-Api-Key"}},
-		"invalid URL escape":        {Request: "GET /%zz"},
+		"want a method and a path":   {Request: "/x"},
+		"want a method and a path ":  {Request: "GET x"},
+		"want a method and a path  ": {Request: "GET /x HTTP/1.1"},
+		"want a name and a value":    {Request: "GET /", Header: []string{"X-Api-Key"}},
+		"invalid URL escape":         {Request: "GET /%zz"},
 	} {
 		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), strings.TrimSpace(want)) {
 			t.Errorf("%+v: %v, want %q", c, err, want)

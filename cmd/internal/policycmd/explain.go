@@ -74,7 +74,8 @@ func (c *Explain) Run(ctx context.Context, std cli.IO) error {
 // request returns the request that the flags describe, as a server would read it.
 func (c *Explain) request() (*http.Request, error) {
 	method, target, ok := strings.Cut(c.Request, " ")
-	if !ok || method == "" || !strings.HasPrefix(target, "/") && !strings.Contains(target, "://") {
+	if !ok || method == "" || strings.Contains(target, " ") ||
+		!strings.HasPrefix(target, "/") && !strings.Contains(target, "://") {
 		return nil, fmt.Errorf("--request=%q: want a method and a path, such as 'GET /x?y=1'",
 			c.Request)
 	}
