@@ -151,9 +151,9 @@ var knownFields = strings.Fields("domain descriptors key value rate_limit shadow
 	" detailed_metric value_to_metric share_threshold metadata requests_per_unit unit unlimited name" +
 	" replaces")
 
-// The beginning of a document, and a line that is not before the first one.
+// The beginning of a document with its first text, and a line that is not before the first one.
 var (
-	nextDocument = regexp.MustCompile(`(?m)^(---|\.\.\.)\s+\S`)
+	nextDocument = regexp.MustCompile(`(?m)^(---|\.\.\.)(\s+#.*$|\s)*\s[^\s#]`)
 	content      = regexp.MustCompile(`(?m)^\s*[^\s#%]`)
 )
 
