@@ -31,6 +31,7 @@ type hotBuckets struct {
 }
 
 type hotBucket struct {
+	id      string // of bucketID, which takes long if the key is
 	rule    string
 	key     []httplimit.KeyPart
 	refused uint64    // since the bucket was first watched
@@ -51,8 +52,6 @@ func bucketID(rule string, key []httplimit.KeyPart) string {
 	return rule + "\n" + httplimit.FormatKey(key)
 }
 
-func (b *hotBucket) id() string { return bucketID(b.rule, b.key) }
-
 // add adds a refusal of a bucket. It calls level if the bucket was not watched before.
 func (h *hotBuckets) add(rule string, key []httplimit.KeyPart, level func() LevelFunc) {
 	id := bucketID(rule, key)
@@ -60,7 +59,7 @@ func (h *hotBuckets) add(rule string, key []httplimit.KeyPart, level func() Leve
 	defer h.mu.Unlock()
 	b := h.byID[id]
 	if b == nil {
-		b = &hotBucket{rule: rule, key: key, level: level()}
+		b = &hotBucket{id: id, rule: rule, key: key, level: level()}
 		if len(h.byID) == maxHot {
 			b.score = h.dropLowest()
 		}
@@ -80,7 +79,7 @@ func (h *hotBuckets) dropLowest() float64 {
 			lowest = b
 		}
 	}
-	delete(h.byID, lowest.id())
+	delete(h.byID, lowest.id)
 	return lowest.score
 }
 
@@ -100,7 +99,7 @@ func (h *hotBuckets) hottest() (all []hotBucket) {
 		all = append(all, *b)
 	}
 	slices.SortFunc(all, func(a, b hotBucket) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id(), b.id()))
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id))
 	})
 	return all
 }

@@ -81,7 +81,7 @@ func (s *Server) bucketViews() []bucketView {
 		if b.level != nil {
 			limit, level, err := b.level()
 			if err != nil {
-				s.hot.remove(b.id())
+				s.hot.remove(b.id)
 				continue
 			}
 			v.Capacity = limit.Capacity
