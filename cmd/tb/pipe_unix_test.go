@@ -4,8 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -32,29 +30,5 @@ func TestInterruptWhilePolicyIsAPipe(t *testing.T) {
 		if status != 1 || !strings.Contains(errs.String(), pipe+": interrupted while reading") {
 			t.Errorf("%s: status %d, %s", args, status, &errs)
 		}
-	}
-}
-
-// An interrupt ends the example of a copy also while it waits for its input.
-func TestInterruptWhileAnExampleReads(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "bytes")
-	build := exec.CommandContext(t.Context(), "go", "build", "-C", "../..", "-o", file,
-		"./examples/bytes")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	c := exec.CommandContext(t.Context(), file)
-	stdin, err1 := c.StdinPipe()
-	stdout, err2 := c.StdoutPipe()
-	if err := errors.Join(err1, err2, c.Start()); err != nil {
-		t.Fatal(err)
-	}
-	_, err1 = stdin.Write([]byte("x"))
-	_, err2 = stdout.Read(make([]byte, 1)) // then it waits for more
-	if err := errors.Join(err1, err2, c.Process.Signal(syscall.SIGINT)); err != nil {
-		t.Fatal(err)
-	}
-	if _ = c.Wait(); c.ProcessState.Exited() {
-		t.Errorf("%v, want a signal", c.ProcessState)
 	}
 }
