@@ -100,8 +100,7 @@ func TestReleasesFollowEachOther(t *testing.T) {
 	}
 }
 
-// A failure at any step leaves the commits, tags and files of the repository as they were, and
-// no temporary files.
+// A failure at any step leaves the commits, tags and files as they were, and no temporary files.
 func TestReleaseThatFailsChangesNothing(t *testing.T) {
 	const ok, commit = "v0.1.0", "\ngit add --all; git commit -q -m change"
 	for _, tt := range []struct{ name, version, want, spoil string }{
