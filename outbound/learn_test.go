@@ -21,17 +21,12 @@ func TestLearning(t *testing.T) {
 		"a limit and a reset": {answers: always(`X-RateLimit-Limit: 10
 			X-RateLimit-Remaining: 3
 			X-RateLimit-Reset: 20`), want: "0 0 0 0 0 0 0.1 0.1 0.1 2.1 4.1 6.1"},
-		"a limit a minute": {answers: always(`x-ratelimit-limit-requests: 60
-			x-ratelimit-remaining-requests: 4
-			x-ratelimit-reset-requests: 56s`), want: "0 0 0 0 0 0 0.1 0.1 0.1 0.1 1.1 2.1"},
 		"the shorter of two": {
 			answers: always(`RateLimit-Policy: "hour";q=1000;w=3600, "minute";q=10;w=60
 			RateLimit: "minute";r=5;t=1`), want: "0 0 0 0 0 0 0.1 0.1 0.1 0.1 0.1 6.1"},
 		"of another unit": {answers: always(`x-ratelimit-limit-tokens: 60
 			x-ratelimit-remaining-tokens: 4
 			x-ratelimit-reset-tokens: 56s`), want: "0 0 0 0 0 0 0.1 0.1 0.1 0.1 0.1 0.1"},
-		"a wait": {answers: []string{"200", "200", "429\nRetry-After: 10"},
-			want: "0 0 0 0 0 0 10.1 10.2 10.3 10.4 10.5 10.6"},
 		"a wait, and a limit": {
 			answers: []string{"200", "200", "429\nRetry-After: 10\nRateLimit-Policy: 4;w=8"},
 			want:    "0 0 0 0 0 0 10.1 12.1 14.1 16.1 18.1 20.1"},
@@ -72,6 +67,9 @@ func TestLearnedLimits(t *testing.T) {
 		"of one of several keys": {opts: []Option{Rules(Rule{Name: "learns", Key: keyOf})},
 			answers: []string{"200\nRateLimit-Policy: 1;w=9"}, send: "a , a a b b", order: "a a b b a",
 			want: "0 0 0 0 9"},
+		"slower, when its key has tokens": {opts: []Option{Rules(Rule{}, perSecond("q", 9, 9))},
+			answers: []string{"200\nRateLimit-Policy: 3;w=1", "200\nRateLimit-Policy: 3;w=60"},
+			latency: time.Second, send: "a , a a a , a a", want: "0 1 1 1 2 2"},
 		// A deadline does not refuse an attempt that waits for its turn.
 		"before it, an attempt whose answer does not come": {answers: []string{"429", "200 late"},
 			send: "first , hangs<25 gone!1 b<25 c<25 d<25", order: "first hangs b c d",

@@ -147,6 +147,7 @@ func (a *attempt) learn(p *part, x *answer, stops bool, now time.Time) {
 	isLast := p.endTurn != nil && k.users.Load() == 1
 	k.isSingle.Store(!isLimited && (stops || k.isSingle.Load() && !isLast))
 	if limit != k.limiter.Limit() { // what waits takes anew
+		k.spend(0, now) // at the rate until now
 		a.t.move(k, now.Add(tb.Never), func() { _ = k.limiter.SetLimit(limit) })
 	}
 	if level, err := p.charge.Level(now); isLimited && err == nil && level.Tokens >= left+1 {
