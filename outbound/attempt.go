@@ -188,7 +188,7 @@ func (a *attempt) depart(now time.Time) error {
 		if p.slot.Before(a.slot) || a.isGone {
 			p.short = 0 // it must not hold up others while it waits for another key
 		}
-		if a.isGone {
+		if a.isGone && !p.slot.IsZero() { // or else the store has failed
 			p.spend(p.charged, now)
 		}
 	}
@@ -269,7 +269,7 @@ func (a *attempt) refusal(parts []part, within time.Duration) error {
 func (a *attempt) giveBack(parts []part, isMoved bool) {
 	for i := range parts {
 		p := &parts[i]
-		if a.isGone { // but its context has ended
+		if a.isGone && !p.slot.IsZero() { // but its context has ended
 			p.spend(-p.charged, time.Now())
 		}
 		switch {

@@ -103,7 +103,7 @@ func (a *attempt) pause(unit Unit, wait time.Duration, isRefusal bool, now time.
 }
 
 // renew holds the bucket of p again and again if it is not held until the end of a pause. What
-// waits takes anew when it is.
+// waits takes anew then.
 func (a *attempt) renew(p *part, end time.Time) {
 	most := p.longestHold()
 	left := time.Until(end) - most
@@ -112,13 +112,8 @@ func (a *attempt) renew(p *part, end time.Time) {
 	}
 	time.AfterFunc(min(left, most/2), func() {
 		now := time.Now()
-		hold := func() { a.leave(p, p.charged, end.Sub(now), now) }
 		p.takes.Lock()
-		if end.Sub(now) > most {
-			hold()
-		} else {
-			a.t.move(p.key, now.Add(tb.Never), hold)
-		}
+		a.t.move(p.key, now.Add(tb.Never), func() { a.leave(p, p.charged, end.Sub(now), now) })
 		p.takes.Unlock()
 		a.renew(p, end)
 	})

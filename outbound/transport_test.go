@@ -349,17 +349,6 @@ func TestWaits(t *testing.T) {
 	})
 }
 
-func TestRedirectsAreCharged(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newScript("302\nLocation: /v2", "302\nLocation: https://b.example.com:443/")
-		client := &http.Client{Transport: New(s, PerHost(1, 1))}
-		if _, err := client.Do(request(t.Context(), "a")); err != nil {
-			t.Error(err)
-		}
-		s.check(t, "0 1 1")
-	})
-}
-
 func TestHost(t *testing.T) {
 	for url, want := range map[string]string{
 		"https://API.example.com/": "api.example.com", "https://a:443": "a", "https://a:8443": "a:8443",
@@ -498,12 +487,16 @@ func TestStores(t *testing.T) {
 		}
 		return []Option{Rules(perSecond("r", 1, 0.01)), WithStore(store), WithHooks(Hooks{Error: check})}
 	}
+	all := perSecond("all", 1, 0.01)
+	all.Key = func(*http.Request) string { return "b" }
 	play(t, scene{}, map[string]scene{
 		"that fails to take": {opts: on("take", 0, down), answers: []string{"429\nRetry-After: 900"},
 			send: "a a", want: "0 0", stats: "{2 2 [{r 0 0s 0 1 1}]}"},
 		"that fails to charge and to hold": {answers: []string{"429\nRetry-After: 900"},
 			opts: append(on("charge hold", 0, down), WithHooks(Hooks{})),
 			send: "a a", want: "0 0", stats: "{2 3 [{r 0 0s 0 1 1}]}"},
+		"that fails for one key of a limit": {send: "a a b", want: "0 0 0", order: "a a b",
+			opts: append([]Option{Rules(all)}, on("charge", 0, down)...)},
 		"that fails when the context has ended": {opts: on("take", 2*time.Second, down),
 			send: "a!1 , b", want: "2(context canceled) 4", order: "b"},
 		"that answers when the context has ended": {opts: on("take", 2*time.Second, nil),
