@@ -18,7 +18,6 @@ type attempt struct {
 	parts     []part
 	decisions []tb.Decision
 	hasWaited bool
-	isGone    bool // its keys have counted it
 
 	mu      sync.Mutex  // guards the rest while the attempt waits
 	charges []tb.Charge // of the last take
@@ -159,18 +158,19 @@ func (a *attempt) take(parts []part) error {
 		}
 	}
 	if len(a.parts) > 1 {
-		return a.depart(now)
+		_, err = a.depart(now, a.timer == nil)
 	}
-	return nil
+	return err
 }
 
-// depart counts an attempt whose slot has come. It has taken its tokens when it came. If it has
-// waited for one key since, what has gone meanwhile may have left too little of another one. Then
-// it waits for that one, too, behind earlier attempts that do so.
-func (a *attempt) depart(now time.Time) error {
+// depart counts an attempt if it goes: it is awake, its slot has come, and it has its turn. It has
+// taken its tokens when it came. If it has waited for one key since, what has gone meanwhile may
+// have left too little of another one. Then it waits for that one, too, behind earlier attempts
+// that do so, or that go when they are awake.
+func (a *attempt) depart(now time.Time, isAwake bool) (goes bool, err error) {
 	a.t.lines.Lock()
 	defer a.t.lines.Unlock()
-	a.isGone = !a.slot.After(now)
+	goes = isAwake
 	for i := 0; i < len(a.parts) && !a.slot.After(now); i++ {
 		p := &a.parts[i]
 		limit, lacks := p.limiter.Limit(), p.charged-p.spend(0, now)
@@ -178,25 +178,29 @@ func (a *attempt) depart(now time.Time) error {
 			lacks += p.line[n].parts[i].short
 		}
 		if lacks > 1e-6*float64(limit.Capacity) && !p.slot.IsZero() { // or else it is rounding
-			p.short, p.slot = p.charged, now.Add(timeOf(limit, lacks))
-			a.slot, a.slowest, a.isGone = p.slot, p.rule, false
+			slot := now.Add(timeOf(limit, lacks))
+			if deadline, ok := a.r.Context().Deadline(); ok && slot.After(deadline) {
+				p.rule.count(func(s *RuleStats) { s.TooLate++ })
+				return false, &tb.WaitError{Wait: slot.Sub(now), Deadline: true}
+			}
+			p.short, p.slot, a.slot, a.slowest = p.charged, slot, slot, p.rule
 		}
-		a.isGone = a.isGone && (p.endTurn != nil || !p.isSingle.Load()) // it has its turn
+		goes = goes && (p.endTurn != nil || !p.isSingle.Load())
 	}
+	isDue := !a.slot.After(now)
 	for i := range a.parts {
 		p := &a.parts[i]
-		if p.slot.Before(a.slot) || a.isGone {
+		switch {
+		case isDue && !isAwake:
+			p.short = p.charged
+		case isDue, p.slot.Before(a.slot):
 			p.short = 0 // it must not hold up others while it waits for another key
 		}
-		if a.isGone && !p.slot.IsZero() { // or else the store has failed
+		if isDue && goes && !p.slot.IsZero() { // or else the store has failed
 			p.spend(p.charged, now)
 		}
 	}
-	if deadline, ok := a.r.Context().Deadline(); ok && a.slot.After(deadline) {
-		a.slowest.count(func(s *RuleStats) { s.TooLate++ })
-		return &tb.WaitError{Wait: a.slot.Sub(now), Deadline: true}
-	}
-	return nil
+	return isDue && goes, nil
 }
 
 // charge takes the charges of parts, or none, within the time until the deadline.
@@ -269,9 +273,6 @@ func (a *attempt) refusal(parts []part, within time.Duration) error {
 func (a *attempt) giveBack(parts []part, isMoved bool) {
 	for i := range parts {
 		p := &parts[i]
-		if a.isGone && !p.slot.IsZero() { // but its context has ended
-			p.spend(-p.charged, time.Now())
-		}
 		switch {
 		case p.slot.IsZero():
 		case p.rule.Usage != nil || isMoved && !a.t.isShared:
@@ -287,18 +288,14 @@ func (a *attempt) takeTurns() error {
 	ctx := a.r.Context()
 	for i := range a.parts {
 		p := &a.parts[i]
-		if !p.isSingle.Load() {
-			continue
-		}
-		turn := p.turn
-		select {
-		case turn <- struct{}{}:
-			p.endTurn = sync.OnceFunc(func() { <-turn })
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		if !p.isSingle.Load() { // any more
-			p.endTurn()
+		for turn := p.turn; p.endTurn == nil && p.isSingle.Load(); {
+			select {
+			case turn <- struct{}{}:
+				p.endTurn = sync.OnceFunc(func() { <-turn })
+			case <-a.timer.C: // it has taken anew, perhaps because it needs no turn any more
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}
 	}
 	return ctx.Err()
@@ -318,16 +315,17 @@ func (a *attempt) endTurns() {
 func (a *attempt) wake(err error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	goes := len(a.parts) == 1
 	if a.err != nil {
 		err = a.err
-	} else if err == nil && len(a.parts) > 1 && !a.isGone && time.Until(a.slot) <= 0 {
+	} else if err == nil && !goes && time.Until(a.slot) <= 0 {
 		at := a.slot // and not later, or else the lateness of timers would add up
-		if at.IsZero() {
-			at = time.Now()
+		if at.IsZero() || slices.ContainsFunc(a.parts, func(p part) bool { return p.endTurn != nil }) {
+			at = time.Now() // it has waited for its turn
 		}
-		err = a.depart(at)
+		goes, err = a.depart(at, true)
 	}
-	left, goes := time.Until(a.slot), a.isGone || len(a.parts) == 1
+	left := time.Until(a.slot)
 	if err == nil && (left > 0 || !goes) {
 		a.endTurns() // or else two attempts might have a turn each, and wait for the other's
 		a.timer.Reset(left)
@@ -361,9 +359,7 @@ func (t *Transport) move(k *key, end time.Time, f func()) {
 		defer a.mu.Unlock()
 		isEarly = isEarly || a.timer != nil && a.parts[i].slot.Before(end)
 	}
-	all = slices.DeleteFunc(all, func(a *attempt) bool {
-		return !isEarly || a.timer == nil || a.isGone
-	})
+	all = slices.DeleteFunc(all, func(a *attempt) bool { return !isEarly || a.timer == nil })
 	for _, a := range slices.Backward(all) {
 		a.giveBack(a.parts[i:i+1], true)
 	}

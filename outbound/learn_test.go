@@ -82,6 +82,12 @@ func TestLearnedLimits(t *testing.T) {
 			Rule{Name: "host", Unit: Tokens})}, latency: time.Second, order: "a b a b b",
 			answers: []string{"429", "429", "429\nX-RateLimit-Reset-Tokens: 10"},
 			send:    "a b@0.5 a@1.1 b@1.2 b@1.6", want: "0 0.5 1.1 12.1 13.1"},
+		// What has waited for its turn does not leave together, although its slots have come.
+		"before it, and another limit": {opts: []Option{Rules(Rule{}), PerHost(1, 1)}, order: "a b c d e",
+			answers: []string{"429", "200 late"}, send: "a , b<10 c d e", want: "0 1 10 11 12"},
+		"that is learned during a turn": {opts: []Option{Rules(Rule{}), PerHost(1, 4)},
+			answers: []string{"429", "200\nRateLimit-Policy: 10;w=10"}, latency: time.Second,
+			send: "a b@0.5 c@1.1 d e f", order: "a b c d e f", want: "0 0.5 1.1 1.5 1.75 2"},
 		"that ends the turns": {answers: []string{"429", "200\nRateLimit-Policy: 10;w=10"},
 			latency: time.Second, send: "a , a a a a", want: "0 1 2 2 2"},
 	})

@@ -113,7 +113,7 @@ func (a *attempt) replay() bool {
 			return false
 		}
 	}
-	a.r, a.isGone = &next, false
+	a.r = &next
 	return true
 }
 

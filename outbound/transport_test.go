@@ -299,8 +299,9 @@ func TestWaits(t *testing.T) {
 	settled.Unit, settled.Usage = Tokens, usage.Read
 	sixes := settled
 	sixes.Cost = func(*http.Request) float64 { return 6 }
-	wide := sixes
-	wide.Limit.Capacity = 1000
+	own, wide := settled, sixes
+	own.Key, wide.Limit.Capacity = keyOf, 1000
+	two := []string{"200\n\n" + `{"usage": {"total_tokens": 2}}`}
 	slow := newShared()
 	slow.before = func(call, _ string) error {
 		time.Sleep(map[string]time.Duration{"hold": time.Second}[call])
@@ -326,9 +327,11 @@ func TestWaits(t *testing.T) {
 		"a context that ends while another attempt waits behind": {send: "a a!1 a a@2",
 			want: "0 1(context canceled) 20 30", order: "a a a"},
 		// What comes back moves what waits, in its order, and not faster than the other rule allows.
-		"estimates that were too high": {opts: []Option{Rules(settled, requests)},
-			answers: []string{"200\n\n" + `{"usage": {"total_tokens": 2}}`}, latency: 2 * time.Second,
-			send: "e f a f", want: "0 2 3 4"},
+		"estimates that were too high": {opts: []Option{Rules(settled, requests)}, answers: two,
+			latency: 2 * time.Second, send: "e f a f", want: "0 2 3 4"},
+		"an estimate that was too high, and a deadline before the other rule": {answers: two,
+			opts: []Option{Rules(own), PerHost(2, 0.25)}, latency: 8500 * time.Millisecond,
+			send: "e e<11 f@8 f", order: "e f f", want: "0 8 8 8.5(3.5s true)"},
 		"costs that one rule supplies faster than the other": {order: "e e g",
 			opts: []Option{Rules(costly, requests)}, send: "e e g g<11.9",
 			want: "0 10 10.2(1.8s true) 11", stats: "{3 0 [{r 3 31.2s 0 0 0} {q 0 0s 1 0 0}]}"},

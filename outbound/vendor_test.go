@@ -215,7 +215,6 @@ func TestVendors(t *testing.T) {
 		"agrees":                      {},
 		"agrees with three":           {processes: 3},
 		"is slow, with three":         {capacity: 1, rate: 0.3, processes: 3},
-		"has no burst, with three":    {capacity: 1, rate: 2, processes: 3},
 		"has less, with three":        {opts: []Option{PerHost(20, 10)}, refused: some, processes: 3},
 		"lowers, raises and restarts": {then: []float64{1, 5, 5}, refused: some},
 		"lies": {rewrite: lie, time: 24 * time.Hour, processes: 3, used: 1.0 / 60 / 5,
