@@ -81,7 +81,7 @@ type answer struct {
 func read(status int, h http.Header, learns bool) answer {
 	x := answer{retry: unknown, header: h}
 	mayRefuse := status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable ||
-		status == http.StatusForbidden
+		status == http.StatusForbidden || status == 529 // Anthropic and Notion: overloaded
 	if !mayRefuse && !learns && hasLeft(h) {
 		return x
 	}
@@ -105,7 +105,7 @@ func read(status int, h http.Header, learns bool) answer {
 	for i := range families {
 		x.addFamily(&families[i])
 	}
-	// 503 and 403 have other causes, too.
+	// 503, 529 and 403 have other causes, too.
 	isEmpty := func(n *notice) bool { return n.remaining == 0 && n.wait != unknown }
 	x.isRefusal = status == http.StatusTooManyRequests ||
 		mayRefuse && (x.retry != unknown || slices.ContainsFunc(x.notices, isEmpty))

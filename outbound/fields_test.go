@@ -78,6 +78,7 @@ X-RateLimit-Reset: 1772000002.010
 X-RateLimit-Reset-After: 1.25`, "any 0 of 5 in 1.25s, reset in 1.25s"},
 	{"Docker Hub", "200\nratelimit-limit: 100;w=21600\nratelimit-remaining: 76;w=21600",
 		"any 76 of 100 in 6h0m0s"},
+	{"Notion", "529\nRetry-After: 60", "refused for 1m0s"},
 	{"Envoy", `429
 x-ratelimit-limit: 10, 10;w=60;name="per-ip", 1000;w=3600
 x-ratelimit-remaining: 0
