@@ -26,7 +26,6 @@ const (
 	numFields
 )
 
-// fieldNames are the names of the fields in Schema.Names.
 var fieldNames = [...]string{"date", "time", "ip", "forwarded", "user", "host", "method",
 	"uri", "query", "status", "agent"}
 
@@ -113,7 +112,7 @@ func (f *fields) fill(rec *Record) error {
 		rec.Method = f.text(fieldMethod)
 	}
 	if len(rec.Query) == 0 {
-		rec.Query = f.text(fieldQuery)
+		rec.Query = bytes.TrimPrefix(f.text(fieldQuery), []byte{'?'}) // of ASP.NET Core
 	}
 	if host := f.text(fieldHost); host != nil {
 		rec.Host = host
@@ -273,7 +272,8 @@ var usual = [numFields][]string{
 	fieldURI: {"request.url", "request.uri", "request", "request_uri", "uri", "path", "RequestPath",
 		"ClientRequestURI", "httpRequest.requestUrl", "httpRequest.uri", "x-envoy-origin-path",
 		"url", "url.original", "url.path", "req.url", "properties.requestUri", "cs-uri-stem", "cs-uri"},
-	fieldQuery: {"args", "query_string", "cs-uri-query"},
+	fieldQuery: {"args", "query_string", "httpRequest.args", "properties.requestQuery",
+		"cs-uri-query"},
 	fieldStatus: {"status", "status_code", "statusCode", "response.status", "DownstreamStatus",
 		"EdgeResponseStatus", "httpRequest.status", "http.response.status_code", "res.statusCode",
 		"response_code", "responseCode", "properties.httpStatus", "properties.httpStatusCode",

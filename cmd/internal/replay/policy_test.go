@@ -107,6 +107,11 @@ func TestAPolicyByHand(t *testing.T) {
 			strings.Repeat(get("1.1.1.1", ""), 3) + jsonLine(0, "1.1.1.1", "GET", "h", "/?q=2", "") +
 				strings.Repeat(jsonLine(0, "1.1.1.1", "GET", "other", "/?q=1", ""), 5), "8/1 q 3/1",
 		},
+		{"query of ASP.NET Core", `{"name": "a", "limit_keys": ["query:q"], ` + config + `}`,
+			"#Fields: date time cs-uri-stem cs-uri-query\n" +
+				strings.Repeat("2001-09-09 01:46:40 /a ?q=1&r=2\n", 3), "2/1 a 2/1"},
+		{"query of AWS WAF", `{"name": "a", "limit_keys": ["query:q"], ` + config + `}`,
+			strings.Repeat(`{"timestamp":1e9,"httpRequest":{"uri":"/a","args":"q=1"}}`+"\n", 3), "2/1 a 2/1"},
 		{
 			"selector", `{"selector": {"methods": ["POST"], "hosts": ["h"], "pathPrefix": "/v1/"},
 				"rules": [{"name": "a", "limit_keys": [], ` + config + `}]}`,
