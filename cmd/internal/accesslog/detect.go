@@ -7,7 +7,6 @@ import (
 	"slices"
 )
 
-// parser parses the lines of one format.
 type parser interface {
 	// parse fills an empty record from a line. For a line that is not a request, it returns an error
 	// that is or wraps a *lack. The error is errNoTime if nothing else is missing.

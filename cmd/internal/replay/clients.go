@@ -83,7 +83,6 @@ func (cs *clients) of(key []byte) *client {
 	return c
 }
 
-// fill fills in whom the limit of a report refuses.
 func (cs *clients) fill(rep *Report) {
 	rep.Kinds = kindsOf(cs.byKey, rep.Limit)
 	var top []*client // in their order

@@ -248,10 +248,14 @@ func (p *policyMode) fill(rep *Report) {
 				fmt.Errorf("no request has %s, which rule %s of --policy needs", part.name, part.rule))
 		}
 	}
+	seen := p.parts[theAddress].seen // 0 if no rule looks at it
+	if n := o.Granted + o.Refused - seen; seen > 0 && float64(n) > maxLate*float64(rep.Requests) {
+		rep.Doubts = append(rep.Doubts, ofAll(n, rep.Requests, "request")+" have no address, but"+
+			" perhaps the name of a host. They share a bucket in rules by ip:address.")
+	}
 	rep.Policy = &o
 }
 
-// tables returns the decisions of each rule, and the keys that it refuses most.
 func (o *PolicyOutcome) tables() []table {
 	if o == nil {
 		return nil

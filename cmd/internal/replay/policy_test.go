@@ -219,6 +219,16 @@ func TestRulesThatNoRequestHasTheKeysOf(t *testing.T) {
 	}
 }
 
+// tb-proxy would know their addresses.
+func TestClientsWithNamesInAPolicy(t *testing.T) {
+	rep := replayPolicy(t, `{"name": "x", "limit_keys": ["ip:address"],
+		"algorithm_config": {"tokens_per_second": 1, "burst": 1}}`,
+		input("a", line("192.0.2.7", 1, 1)+line("a.example", 1, 1)+line("b.example", 1, 1)))
+	if got := fmt.Sprint(rep.Doubts); !strings.HasPrefix(got, "[2 of 3 requests (66.7 %) have no") {
+		t.Error(got)
+	}
+}
+
 func TestRequestsThatAProxyAnswersItself(t *testing.T) {
 	log := requestLine("TRACE / HTTP/1.1") + requestLine("CONNECT h:443 HTTP/1.1") +
 		requestLine("GET /a?b#c HTTP/1.1") + requestLine("GET /a?b c HTTP/1.1") +

@@ -54,7 +54,6 @@ func (q *queue) add(p pending) (full bool) {
 
 func (q *queue) len() int { return len(q.sorted) + len(q.behind) }
 
-// pass passes the n earliest requests on to decide.
 func (q *queue) pass(n int, decide func(pending) error) error {
 	slices.SortStableFunc(q.behind, func(a, b pending) int { return cmp.Compare(a.time, b.time) })
 	sorted, behind := q.sorted, q.behind

@@ -87,7 +87,6 @@ func (r *replayer) add(rec *accesslog.Record, format accesslog.Format) (taken bo
 	return true, nil
 }
 
-// pass decides the n earliest requests of the queue.
 func (r *replayer) pass(n int) error {
 	return r.queue.pass(n, func(p pending) error {
 		granted, err := r.mode.decide(p)
