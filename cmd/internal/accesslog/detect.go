@@ -22,7 +22,6 @@ type namedParser struct {
 	amongMessages bool
 }
 
-// detector finds the format of a log, and parses its lines.
 type detector struct {
 	parsers []namedParser
 	json    *jsonParser // one of them, unless there is a LogFormat

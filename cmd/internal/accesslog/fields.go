@@ -22,7 +22,8 @@ const (
 	fieldQuery
 	fieldStatus
 	fieldAgent
-	fieldLogger // of Caddy; it is not in fieldNames
+	fieldLogger // of Caddy; it is not in fieldNames, as what tells the lines of pino apart
+	fieldPino
 	numFields
 )
 
@@ -151,15 +152,25 @@ func (f *fields) fillTime(rec *Record) (err error) {
 }
 
 // fillRequest is fill for a format in which programs write all kinds of messages. A request has a
-// method, a path or a status; a message may have an address or a host, too. Fastify writes a line
-// at the beginning of a request, and one at its end with res.statusCode.
+// method, a path or a status; a message may have an address or a host, too. With pino, several lines
+// have parts of a request: the one with req and res counts, and in Fastify the first.
 func (f *fields) fillRequest(rec *Record) error {
 	err := f.fill(rec)
-	isEnd := func(slot int) bool { return f.values[slot] != nil }
-	isRequest := len(rec.Path) > 0 || isMethod(rec.Method) ||
-		len(rec.Status) > 0 && !slices.ContainsFunc(f.slots["res.statusCode"], isEnd) ||
-		slices.ContainsFunc(f.named, func(field int) bool { return f.text(field) != nil })
-	if !isRequest && (err == nil || errors.Is(err, errNoTime)) {
+	has := func(path string) bool {
+		return slices.ContainsFunc(f.slots[path], func(i int) bool { return f.values[i] != nil })
+	}
+	isRequest := len(rec.Path) > 0 || isMethod(rec.Method)
+	switch {
+	case !has("req.url"):
+		isRequest = isRequest || len(rec.Status) > 0 && !has("res.statusCode") && !has("res.status")
+	case len(rec.Status) == 0:
+		isRequest = string(f.text(fieldPino)) == "incoming request"
+	default:
+		isRequest = !has("reqId") || !has("err.type") // both are in a message of Fastify
+	}
+	isNamed := func(field int) bool { return f.text(field) != nil }
+	if !isRequest && !slices.ContainsFunc(f.named, isNamed) &&
+		(err == nil || errors.Is(err, errNoTime)) {
 		return ErrMessage
 	}
 	return err
@@ -276,11 +287,12 @@ var usual = [numFields][]string{
 		"cs-uri-query"},
 	fieldStatus: {"status", "status_code", "statusCode", "response.status", "DownstreamStatus",
 		"EdgeResponseStatus", "httpRequest.status", "http.response.status_code", "res.statusCode",
-		"response_code", "responseCode", "properties.httpStatus", "properties.httpStatusCode",
-		"sc-status"},
+		"res.status", "response_code", "responseCode", "properties.httpStatus",
+		"properties.httpStatusCode", "sc-status"},
 	fieldAgent: {"request.headers.User-Agent", "request.headers.user-agent", "http_user_agent",
 		"user_agent", "user_agent.original", "userAgent", "user-agent", "agent", "request_User-Agent",
 		"ClientRequestUserAgent", "httpRequest.userAgent", "req.headers.user-agent",
 		"properties.userAgent", "cs(User-Agent)"},
 	fieldLogger: {"logger"},
+	fieldPino:   {"msg", "message", "reqId", "err.type"},
 }

@@ -203,7 +203,6 @@ func listOf(networks []netip.Prefix) string {
 	return strings.Join(all, ",")
 }
 
-// plainWord matches a text that a shell reads as it is.
 var plainWord = regexp.MustCompile(`^[-_./:,=@+%0-9A-Za-z]*$`)
 
 // shellWord returns a text as a shell reads it: quoted, unless all of it is plain.

@@ -8,7 +8,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb/cas"
 )
 
-// limitMode decides requests by one limit, and by the algorithms to compare.
 type limitMode struct {
 	*keyer
 	limiter *cas.Limiter[string]

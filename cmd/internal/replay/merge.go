@@ -68,7 +68,6 @@ func (r *replayer) settle() {
 	}
 }
 
-// begin opens a source and reads its first request.
 func (r *replayer) begin(ctx context.Context, src *source) error {
 	log, err := src.input.Open()
 	if err != nil {

@@ -171,7 +171,6 @@ func (s *Suggestion) together(all *Limit, clients int) (n uint64) {
 	return n
 }
 
-// notName matches what a name has no place for.
 var notName = regexp.MustCompile(`[/._~-]`)
 
 // plan returns the limit of all requests and the limits of the paths that are stricter, with names.

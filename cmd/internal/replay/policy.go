@@ -142,7 +142,6 @@ func resolve(path string) (resolved, raw string, ok bool) {
 	return resolved, raw, ok && strings.HasPrefix(resolved, "/")
 }
 
-// readPolicy reads the policy if one is named, and prints its warnings.
 func (o *Options) readPolicy(ctx context.Context, stderr io.Writer) error {
 	if o.PolicyFile == "" {
 		return nil

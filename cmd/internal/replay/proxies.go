@@ -117,14 +117,12 @@ func (c *Clients) take(requests map[string]uint64) float64 {
 	return float64(c.Requests)
 }
 
-// networkOf returns the network that the text of a client is, if it is one.
 func networkOf(client string) (netip.Prefix, bool) {
 	var network cli.Network
 	err := network.UnmarshalText([]byte(client))
 	return network.Prefix, err == nil
 }
 
-// doubt says that the clients may be proxies, and what to do.
 func (c *Clients) doubt(rep *Report) string {
 	networks := cli.Prefixes(rep.options.Trusted)
 	for _, client := range c.Proxies {

@@ -31,7 +31,6 @@ func Run(ctx context.Context, o Options, inputs []Input) (*Report, error) {
 	return r.report, errors.Join(errs...)
 }
 
-// mode is what a replay does with the requests of a log.
 type mode interface {
 	// fields returns the extra fields that pack reads, in the order of Record.Fields.
 	fields() []string

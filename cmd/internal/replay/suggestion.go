@@ -48,7 +48,6 @@ type RateBurst struct {
 	Burst uint64 `json:"burst"`
 }
 
-// suggestionMode collects requests for a suggestion. It refuses none.
 type suggestionMode struct {
 	*keyer
 	collector *suggest.Collector
@@ -196,5 +195,4 @@ func (l *Limit) refill() time.Duration {
 	return time.Duration(min(seconds*float64(time.Second), math.MaxInt64/2))
 }
 
-// perMinute returns the most tokens that a client can take in a minute.
 func (l *Limit) perMinute() float64 { return float64(l.Burst) + 60*l.Rate.perSecond() }

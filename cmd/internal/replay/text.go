@@ -191,7 +191,6 @@ func (rep *Report) writeSteps(b *strings.Builder) {
 	}
 }
 
-// writeNotes writes the irregularities of the log and of the limiter.
 func (rep *Report) writeNotes(b *strings.Builder) {
 	var notes strings.Builder
 	note := func(n uint64, one, many, rest string) {
