@@ -67,7 +67,6 @@ func (r *Rule) checkAdaptive(path Path, errs *Problems) {
 	}
 }
 
-// adaptive warns of a rate that adapts for many clients at once.
 func (w *warner) adaptive(s *RuleSet, r *Rule, path Path) {
 	if r.Adaptive != (Adaptive{}) && s.enforces(r) && len(r.Keys) > 0 {
 		w.Add(path.Field("algorithm_config").Field("adaptive"), "changes the rate of all keys "+

@@ -113,7 +113,6 @@ func (r *Rule) checkPriority(path Path, errs *Problems) {
 	}
 }
 
-// priority warns of a class that a client chooses, and of one that gets nothing.
 func (w *warner) priority(s *RuleSet, r *Rule, path Path) {
 	if s.enforces(r) && w.isInvented(r.Priority.By) {
 		w.Add(path.Field("by"), "is chosen by the client, which can name the class that leaves the "+

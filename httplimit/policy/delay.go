@@ -51,7 +51,6 @@ func (r *Rule) checkDelay(path Path, errs *Problems) {
 	}
 }
 
-// blocks warns of a rule with which a client blocks others.
 func (w *warner) blocks(s *RuleSet, r *Rule, path Path) {
 	switch {
 	case r.Block == 0 || !s.enforces(r):

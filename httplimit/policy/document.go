@@ -271,7 +271,6 @@ func (o *object) burst(rate *big.Rat, small bool) (capacity int, ok bool) {
 	return int(x.Num().Int64()), len(o.errs) == before
 }
 
-// exactDecimals is how many decimals a rate has at most if it is exact.
 const exactDecimals = 9
 
 // perDuration returns a limit without a capacity. Its rate in tokens a second is the decimal of the

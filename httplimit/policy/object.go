@@ -76,7 +76,6 @@ func (o *object) require(names ...string) {
 	}
 }
 
-// requireOr is require with the text of the error.
 func (o *object) requireOr(name, problem string) {
 	switch {
 	case o.has(name):

@@ -16,7 +16,7 @@ func (p *Policy) Warnings() (texts []string) {
 		w.Add("jwt", "is unverified: without a check of the signature a client may claim anything, "+
 			"plan=enterprise included")
 	}
-	w.exceptions(p.Except, "except")
+	w.exceptions(p.Except, "except", false)
 	for i := range p.Sets {
 		w.set(&p.Sets[i], p.setPath(i))
 	}
@@ -40,9 +40,7 @@ func (w *warner) set(s *RuleSet, path Path) {
 		w.Add(path.Field("rules"), "limit nothing, because all are shadow rules")
 	}
 	bounded := w.policy.boundsElsewhere(s)
-	if strings.Contains(s.Selector.PathExact+s.Selector.PathPrefix, "*") {
-		w.Add(path.Field("selector"), "has a * in a path, where it is a character like any other")
-	}
+	w.paths(&s.Selector, path.Field("selector"))
 	if anyEnforced && !bounded {
 		w.selector(&s.Selector, path.Field("selector"))
 	}
@@ -57,10 +55,22 @@ func (w *warner) set(s *RuleSet, path Path) {
 		}
 		if s.enforces(r) && !bounded {
 			w.invented(r, rulePath)
-			w.exceptions(r.Except, rulePath.Field("except"))
 		}
+		w.exceptions(r.Except, rulePath.Field("except"), bounded || !s.enforces(r))
 		w.raised(s, r, rulePath.Field("match"))
 		w.tiers(s, r, rulePath)
+	}
+}
+
+// paths warns of a path that looks as if it picked more.
+func (w *warner) paths(s *Selector, path Path) {
+	prefix := s.PathPrefix
+	switch {
+	case strings.Contains(s.PathExact+prefix, "*"):
+		w.Add(path, "has a * in a path, where it is a character like any other")
+	case prefix != "" && !strings.HasSuffix(prefix, "/") && s.PathExact != prefix:
+		w.Add(path.Field("pathPrefix"), "picks what is below %q, but neither %q nor %q: end it with a / "+
+			"if that is meant, or add a pathExact", prefix+"/", prefix, prefix+"x")
 	}
 }
 
@@ -98,15 +108,16 @@ func (s *Selector) hasMethod(method string) bool {
 	return slices.ContainsFunc(s.Methods, func(m string) bool { return strings.EqualFold(m, method) })
 }
 
-// exceptions warns of exceptions that a client can choose.
-func (w *warner) exceptions(all []Exception, path Path) {
+// exceptions warns of exceptions that a client can choose, unless another rule limits it.
+func (w *warner) exceptions(all []Exception, path Path, bounded bool) {
 	for i := range all {
 		e, path := &all[i], path.Index(i)
-		if e.isInvented() {
+		w.paths(&e.Selector, path)
+		if e.isInvented() && !bounded {
 			w.Add(path.Field("hosts"), "are chosen by the client: a request for such a host is not "+
 				"limited, also if it reaches another server")
 		}
-		if len(e.Networks) == 0 && e.hasMethod("HEAD") && !e.hasMethod("GET") {
+		if !bounded && len(e.Networks) == 0 && e.hasMethod("HEAD") && !e.hasMethod("GET") {
 			w.Add(path.Field("methods"), "have HEAD but not GET, which servers answer with the same work")
 		}
 	}
@@ -156,7 +167,6 @@ func (s *RuleSet) alwaysApplies(r Rule) bool {
 	return len(r.Match) == 0 && s.enforces(&r) && hasAllKeys && !canEscape
 }
 
-// invented warns of the first key with a value that a client can choose.
 func (w *warner) invented(r *Rule, path Path) {
 	const why = "is chosen by the client, which can send another value each time or none: " +
 		"without a rule for ip:address or [] beside it, such a client has no limit"
@@ -203,7 +213,6 @@ func (w *warner) raised(s *RuleSet, r *Rule, path Path) {
 	}
 }
 
-// tiers warns of a key with which a client chooses a limit above the limit of the rule.
 func (w *warner) tiers(s *RuleSet, r *Rule, path Path) {
 	if !s.enforces(r) || !w.isInvented(r.Tiers.By) {
 		return

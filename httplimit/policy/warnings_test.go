@@ -159,9 +159,14 @@ func TestWarnings(t *testing.T) {
 		// Spellings that a selector does not pick.
 		{jsonRules(`"selector": {"pathExact": "/a"}`, free), spelled + `"/a/" and "/a;x",`},
 		{jsonRules(`"selector": {"pathExact": "/a/"}`, free), spelled + `"/a" and "/a/;x",`},
-		{jsonRules(`"selector": {"pathExact": "/a", "pathPrefix": "/a/"}`, free), spelled + `"/a;x",`},
+		{jsonRules(`"selector": {"pathExact": "/a", "pathPrefix": "/a"}`, free), spelled + `"/a;x",`},
 		{jsonRules(`"selector": {"pathExact": "/a/", "pathPrefix": "/a/"}`, free), spelled + `"/a",`},
-		{jsonRules(`"selector": {"pathExact": "/a/b", "pathPrefix": "/a"}`, free), ""},
+		{jsonRules(`"selector": {"pathExact": "/a/b", "pathPrefix": "/a/"}`, free), ""},
+		{bundle(set("a", `"selector": {"pathPrefix": "/a"}`, free), set("b", "", fixed)),
+			`policies[0].spec.selector.pathPrefix picks what is below "/a/", but neither "/a" nor "/ax": `},
+		{jsonRules("", jsonRule("a", "[]", 1, `"except": [{"pathPrefix": "/a"}]`)),
+			"rules[0].except[0].pathPrefix picks what is below"},
+		{jsonRules(`"except": [{"pathPrefix": "/a*"}]`, fixed), "except[0] has a * in a path"},
 		{jsonRules(`"selector": {"pathExact": "/"}`, free), ""},
 		{jsonRules(`"selector": {"pathPrefix": "/a/*"}`, free), "selector has a * in a path, where"},
 		{
