@@ -15,7 +15,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// findRules collects the rules that apply to the request in c.entries.
 func (c *call) findRules() {
 	if c.isException(c.policy.except) {
 		return
@@ -154,7 +153,6 @@ func (c *call) pushEntry(r *rule) bool {
 	return true
 }
 
-// pushFault adds a rule for which the request must be refused.
 func (c *call) pushFault(r *rule, f fault, key string) {
 	e := c.newEntry(r)
 	e.cost = r.price.cost(c)
@@ -222,15 +220,16 @@ func picks(s *policy.Selector, r *http.Request, foldPaths bool) (picked, ambiguo
 	if p = withoutParameters(slashed(p)); p == "*" || strings.Contains(p, "//") {
 		p = resolved(p)
 	}
-	plain = p == r.URL.Path && !strings.Contains(strings.ToLower(raw), "%2f")
+	plain = p == r.URL.Path
 	if foldPaths {
-		p = strings.ToLower(p)
+		p, raw = strings.ToLower(p), strings.ToLower(raw)
 	}
+	// chi and echo compare the encoded path.
+	plain = plain && (raw == "" || s.PathPrefix != "" && strings.HasPrefix(raw, s.PathPrefix))
 	return ok && (s.PathExact != "" && p == s.PathExact ||
 		s.PathPrefix != "" && strings.HasPrefix(p, s.PathPrefix)), !ok, plain
 }
 
-// encodedDots matches a dot segment with an encoded dot.
 var encodedDots = regexp.MustCompile(`(?i)/(\.?%2e|%2e\.|%2e%2e)(/|$)`)
 
 func slashed(p string) string { return strings.ReplaceAll(p, `\`, "/") }

@@ -172,11 +172,12 @@ func TestExceptionsOfAPolicyAndOfARule(t *testing.T) {
 			{"192.0.2.1", []string{"PUT", "Host: status.test"}, true},
 			{"192.0.2.1", []string{"GET", "Host: xstatus.test"}, true},
 			{"10.9.9.9", []string{"/health"}, false}, {"10.9.9.9", []string{"//./health"}, true},
-			{"10.9.9.9", []string{"/health/"}, true}, {"10.9.9.9", nil, true},
+			{"10.9.9.9", []string{"/health/"}, true}, {"10.9.9.9", []string{"/healt%68"}, true},
 			{"192.0.2.1", []string{"/health"}, true},
 			{"192.0.2.1", []string{"/static/x?/y"}, false}, {"192.0.2.1", []string{"/static"}, true},
 			{"192.0.2.1", []string{"/static/../x"}, true}, {"192.0.2.1", []string{"/static/..%2fx"}, true},
 			{"192.0.2.1", []string{"/x/..;/static/"}, true}, {"192.0.2.1", []string{"/static%2fx"}, true},
+			{"192.0.2.1", []string{"/static/%78"}, false}, {"192.0.2.1", []string{"/%73tatic/x"}, true},
 			{"192.0.2.1", []string{"/static%5cx"}, true}, {"192.0.2.1", []string{"/static;a/x"}, true},
 		} {
 			r := by(c.address, c.lines...)
