@@ -253,7 +253,6 @@ func (c *Controller) decide(now time.Duration) {
 	c.begin, c.before = now, *t
 }
 
-// set sets the rate, unless it rounds to the present one.
 func (c *Controller) set(rate float64) {
 	old := c.Rate()
 	limit := c.config.limit(rate)

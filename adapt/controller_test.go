@@ -13,7 +13,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// fake is a limiter that records its limit, and a clock.
 type fake struct {
 	limit tb.Limit
 	calls int
@@ -37,7 +36,6 @@ func config() adapt.Config {
 	return adapt.Config{Capacity: 10, Min: 10, Max: 1000, Start: 100, TargetP99: target}
 }
 
-// controller returns a controller of a fake limiter, with the clock of the limiter.
 func controller(t *testing.T) (*fake, *adapt.Controller) {
 	t.Helper()
 	f := &fake{now: time.Unix(1e9, 0)}

@@ -63,7 +63,6 @@ func (d *downstream) serve() {
 	}
 }
 
-// end reports the end of a request to its client's controller, once.
 func (r *request) end(now time.Duration, good bool) {
 	if r.ended {
 		return

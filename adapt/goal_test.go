@@ -58,7 +58,6 @@ func (s score) atLeast(g score) bool {
 	return s.goodput >= g.goodput && s.settled >= g.settled && s.p99 <= g.p99
 }
 
-// row returns the row of the guide with a score.
 func (s score) row(title string) string {
 	converge := "never"
 	if s.converge < never {

@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// scenario is a demand, a downstream, and the bounds of the rate.
 type scenario struct {
 	name  string
 	title string

@@ -60,7 +60,6 @@ func (r *run) converge(begin, end time.Duration, best float64) time.Duration {
 	return never
 }
 
-// between returns the answers a second and the p99 between two instants.
 func (r *run) between(from, to time.Duration) (goodput float64, p99 time.Duration) {
 	var all []time.Duration
 	good := 0

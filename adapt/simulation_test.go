@@ -8,7 +8,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// client has a demand, a limiter, and a controller of the limiter's rate.
 type client struct {
 	control *adapt.Controller // nil for a fixed rate
 	rate    float64           // requests a second
@@ -16,7 +15,6 @@ type client struct {
 	samples []sample
 }
 
-// sample is the end of a request.
 type sample struct {
 	at, latency time.Duration
 	good        bool

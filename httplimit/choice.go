@@ -56,7 +56,6 @@ func (ch *choice[T]) of(c *call, e *entry) T {
 	return ch.other
 }
 
-// addTiers makes the tiers of a rule ready, which clients see by the rule's label.
 func (b *compilation) addTiers(r *rule, path policy.Path) {
 	if len(r.Tiers.Limits) == 0 {
 		return

@@ -17,7 +17,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/compositekey"
 )
 
-// source reads the value of a key from requests.
 type source struct {
 	name string // as in the policy
 	// networks make the part of ip:address that has one bucket. They are nil for other keys.
@@ -93,17 +92,18 @@ func equal(want string) (holds func(string) bool, must string) {
 	return func(v string) bool { return v == want }, ""
 }
 
-// headerValue returns the function value of the source that is a header field, in canonical form.
 func headerValue(name string) func(*call) (string, bool) {
 	if name == "Host" { // net/http moves Host from the header to Request.Host
 		return once(func(c *call) string { return c.r.Host })
 	}
+	isCredentials := name == "Authorization" || name == "Proxy-Authorization"
 	return func(c *call) (string, bool) {
 		values := c.l.header(c.r, name)
 		if name == "Accept" || len(values) == 0 { // all programs read Accept as one list
 			return strings.Join(values, ","), false
 		}
-		return strings.TrimFunc(values[0], isBlank), len(values) > 1 // HTTP/2 has blanks, too
+		v := strings.TrimFunc(values[0], isBlank) // HTTP/2 has blanks, too
+		return v, len(values) > 1 || isCredentials && hasTwoEnds(v)
 	}
 }
 

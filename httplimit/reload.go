@@ -158,7 +158,6 @@ func (p *compiled) setLimits(olds map[string]*rule) error {
 	return nil
 }
 
-// wanted yields the rule's limiters in use, each with the limit that it should have.
 func (r *rule) wanted() iter.Seq2[tb.StoreLimiter, tb.Limit] {
 	return func(yield func(tb.StoreLimiter, tb.Limit) bool) {
 		if !yield(r.limiters[0], r.Limit) {
@@ -242,7 +241,6 @@ func (c *control) run(r *rule) {
 	}
 }
 
-// now returns the rule with its present limit.
 func (r *rule) now() *rule {
 	if r.control == nil {
 		return r

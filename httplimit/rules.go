@@ -319,7 +319,6 @@ func newRuleText(label string, r *policy.Rule) ruleText {
 	return l
 }
 
-// detail returns the sentence for a client whose request has a cost that r refuses.
 func (l *ruleText) detail(r *policy.Rule, cost float64) string {
 	text := strconv.FormatFloat(cost, 'g', -1, 64)
 	if cost > float64(r.Limit.Capacity) {

@@ -40,7 +40,6 @@ type Settlement struct {
 	hasStatus bool // ReadStatus was called
 }
 
-// newSettlement returns the settlement of a granted request, or nil if it has none.
 func (c *call) newSettlement(observed bool) *Settlement {
 	var s *Settlement
 	for i := range c.entries {
@@ -278,7 +277,6 @@ type meter struct {
 	s *Settlement
 }
 
-// supports reports whether w, or a writer that it unwraps to, is a T.
 func supports[T any](w http.ResponseWriter) bool {
 	for {
 		if _, ok := w.(T); ok {

@@ -16,7 +16,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// threeRules is a policy with a rule for each kind of key.
 const threeRules = `{"rules": [
 	{"name": "net", "limit_keys": ["ip:address/64,/48"],
 	 "algorithm_config": {"tokens_per_second": 0.1, "burst": 5}},
@@ -34,7 +33,6 @@ func (s *site) snapshot() string {
 	return b.String()
 }
 
-// restarted returns a new site at the same time, with the buckets of a snapshot.
 func (s *site) restarted(snapshot, policy string, opts ...Option) (*site, Restored) {
 	s.t.Helper()
 	next := newSite(s.t, policy, opts...)

@@ -416,7 +416,6 @@ func TestClientsDoNotChooseTheTimeLimitOfAStore(t *testing.T) {
 	}
 }
 
-// stuckStore answers when its context ends.
 type stuckStore struct {
 	referenceStore
 	seen *context.Context

@@ -165,7 +165,6 @@ func (c *call) decide() outcome {
 	return granted
 }
 
-// take charges the enforced rules, all or none.
 func (c *call) take() (allowed bool, err error) {
 	c.charges, c.delay = c.charges[:0], 0
 	for e := range c.enforced() {

@@ -47,7 +47,6 @@ func TestTakeDecidesAsAdmit(t *testing.T) {
 	}
 }
 
-// statsOf returns the counts of the site's rules, without their limiters.
 func statsOf(s *site) []RuleStats {
 	all := s.Stats()
 	for i := range all {

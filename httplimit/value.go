@@ -66,22 +66,29 @@ func matcher(header, want string) (holds func(string) bool, must string) {
 }
 
 // normalizeCredentials writes the scheme in lower case, single spaces between words, the
-// credentials of Basic as the one base64 text of their bytes, and of Bearer only the token.
+// credentials of Basic as the one base64 text of their bytes, and of Bearer and Token only the
+// token.
 func normalizeCredentials(v string) string {
 	words := strings.FieldsFunc(v, isBlank)
 	if len(words) == 0 {
 		return ""
 	}
-	if words[0] = strings.ToLower(words[0]); words[0] == "basic" { // servers skip what is not base64
+	switch words[0] = strings.ToLower(words[0]); {
+	case words[0] == "basic": // servers skip what is not base64, and a last character alone
 		text := notBase64.ReplaceAllString(strings.Join(words[1:], ""), "")
-		if plain, err := base64.RawStdEncoding.DecodeString(text); err == nil {
-			words = []string{"basic", base64.StdEncoding.EncodeToString(plain)}
-		}
-	} else if words[0] == "bearer" && len(words) > 1 { // servers skip what follows
+		plain, _ := base64.RawStdEncoding.DecodeString(text)
+		words = []string{"basic", base64.StdEncoding.EncodeToString(plain)}
+	case len(words) > 1 && (words[0] == "bearer" || words[0] == "token"): // they skip what follows
 		token, _, _ := strings.Cut(strings.ReplaceAll(words[1], ";", ","), ",")
-		words = []string{"bearer", token}
+		words = []string{words[0], token}
 	}
 	return strings.Join(words, " ")
+}
+
+// hasTwoEnds reports whether credentials of Basic go on after a =, where some servers end them.
+func hasTwoEnds(v string) bool {
+	return len(v) > 5 && strings.EqualFold(v[:5], "basic") && isBlank(rune(v[5])) &&
+		strings.Contains(strings.TrimRight(v, "="), "=")
 }
 
 func isBlank(r rune) bool { return r == ' ' || r == '\t' }

@@ -37,15 +37,19 @@ func TestSpellingsOfFieldValues(t *testing.T) {
 		{
 			"header:authorization", "Basic dTpw",
 			[]func(*http.Request){field("Authorization", "basic dTpw"),
-				field("Authorization", "BASIC  dT.p w==")},
+				field("Authorization", "BASIC  dT.p w=="), field("Authorization", "Basic dTpwA")},
 			[]func(*http.Request){field("Authorization", "basic dTpx"), field("Authorization", "Basic"),
-				field("Authorization", "Basic dTpw x")},
+				field("Authorization", "Basic dTpw xx")},
 		},
 		{
 			"header:proxy-authorization", "basic dTo=",
 			[]func(*http.Request){field("Proxy-Authorization", "Basic dTo="),
 				field("Proxy-Authorization", "Basic dTo"), field("Proxy-Authorization", "Basic dTp=")},
-			[]func(*http.Request){field("Proxy-Authorization", "Basic dTo=x")},
+			[]func(*http.Request){field("Proxy-Authorization", "Basic dTox")},
+		},
+		{
+			"header:authorization", "Token token=Ab",
+			[]func(*http.Request){field("Authorization", "token  token=Ab, x=1")}, nil,
 		},
 		{
 			"header:content-type", "Application/json",

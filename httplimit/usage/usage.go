@@ -239,10 +239,8 @@ func (b *Body) add(c byte) {
 // end returns where the path of the object or array ends. Below the last of ends there is no count.
 func (b *Body) end() int { return b.ends[min(b.depth, len(b.ends)-1)] }
 
-// upTo returns the path up to end, or what fits of it.
 func (b *Body) upTo(end int) []byte { return b.path[:min(end, len(b.path))] }
 
-// has reports whether the path up to end is this one.
 func (b *Body) has(path string, end int) bool { return string(b.upTo(end)) == path }
 
 func (b *Body) isUsage() bool { return b.has(".usage", b.end()) }
