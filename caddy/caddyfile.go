@@ -224,7 +224,6 @@ func flag(d *caddyfile.Dispenser, to *bool) func() error {
 	}
 }
 
-// texts is an option with arguments.
 func texts(d *caddyfile.Dispenser, to *[]string) func() error {
 	return func() error {
 		if *to = d.RemainingArgs(); len(*to) == 0 {

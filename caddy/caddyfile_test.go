@@ -139,7 +139,6 @@ func TestTheDirectiveIsThePolicy(t *testing.T) {
 	}
 }
 
-// Each error is in the words of the Caddyfile, and has the line of its option.
 func TestErrorsOfTheDirectiveHaveTheirPlace(t *testing.T) {
 	const key = "key none\n"
 	rule := func(lines string) string { return "token_bucket {\nrule r {\n" + lines + "\n}\n}" }

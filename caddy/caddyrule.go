@@ -22,7 +22,6 @@ const addressKey = "ip:address"
 // ruleName is what names a rule. A matcher is not a name.
 var ruleName = regexp.MustCompile(`^[0-9A-Za-z_][ -~]*$`)
 
-// rule reads a rule.
 func (p *parser) rule() error {
 	r := ruleParser{Helper: p.Helper, options: options{directive: *p.Dispenser}}
 	if err := text(p.Dispenser, &r.Name)(); err != nil {
@@ -63,7 +62,6 @@ type ruleParser struct {
 	matchers caddyhttp.RawMatcherSets
 }
 
-// lines are the options of a rule.
 func (p *ruleParser) lines() lines {
 	d := p.Dispenser
 	all := lines{

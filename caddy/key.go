@@ -111,7 +111,7 @@ var inOtherRoutes = regexp.MustCompile(`\{http\.(error|intercept|reverse_proxy|t
 func doubts(p *policy.Policy) (warnings []string) {
 	for i := range p.Sets {
 		for r := range p.Sets[i].All() {
-			others := append(slices.Sorted(maps.Keys(r.Match)), r.Priority.By, r.Tiers.By)
+			others := append(slices.Sorted(maps.Keys(r.Match)), r.Priority.By, r.Tiers.By, r.Cost.Source)
 			for i, k := range slices.Concat(r.Keys, others) {
 				var why string
 				switch inKey := i < len(r.Keys); {
@@ -124,6 +124,9 @@ func doubts(p *policy.Policy) (warnings []string) {
 				case inKey && (strings.Contains(k, "request.remote}") || strings.Contains(k, "remote.port}")):
 					why = "has the port of the peer, so each connection has a bucket of its own: ip:address" +
 						" has one for the client"
+				case strings.HasPrefix(k, "header:") && strings.Contains(k, "_"):
+					why = "is dropped by Caddy, as each field with _ in its name, unless the option" +
+						" expected_underscore_headers of the server has it"
 				case strings.Contains(ofCaddy.ReplaceAllString(k, ""), "{"):
 					why = "has a placeholder that has no value unless a module or the directive map sets it"
 				default:

@@ -84,6 +84,7 @@ func TestKeysThatMayNotBeWhatTheySeem(t *testing.T) {
 		"{http.request.remote}":         "{http.request.remote} has the port of the peer",
 		"{http.request.remote.port}":    "{http.request.remote.port} has the port of the peer",
 		"{http.vars.a} {remote.ip}":     "{http.vars.a} {remote.ip} has a placeholder that has no value",
+		"header:x_tenant":               "header:x_tenant is dropped by Caddy, as each field with _",
 		"{http.error.id}":               "{http.error.id} has a value only in routes for errors",
 		"{http.reverse_proxy.header.X}": "{http.reverse_proxy.header.X} has a value only in routes for",
 	} {
@@ -97,9 +98,10 @@ func TestKeysThatMayNotBeWhatTheySeem(t *testing.T) {
 	rule := policy.Rule{
 		Match: map[string]string{proxied: "200", "{http.request.remote.host}": "::1"},
 		Tiers: policy.Tiers{By: proxied}, Priority: policy.Priority{By: proxied},
+		Cost: policy.Cost{Source: "header:x_cost"},
 	}
-	if got := doubts(policy.Rules(rule)); len(got) != 3 {
-		t.Errorf("%q, want three warnings of %s", got, proxied)
+	if got := doubts(policy.Rules(rule)); len(got) != 4 {
+		t.Errorf("%q, want four warnings", got)
 	}
 }
 

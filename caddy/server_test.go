@@ -155,7 +155,6 @@ func at(config map[string]any, path ...string) map[string]any {
 	return config
 }
 
-// response is a response with its body.
 type response struct {
 	*http.Response
 	body string
