@@ -21,7 +21,6 @@ type history struct {
 
 func newHistory() *history { return &history{ends: make([]map[ruleID]counts, 1)} }
 
-// addSecond appends a second, at whose end the rules have stats.
 func (h *history) addSecond(stats []httplimit.RuleStats) {
 	end := make(map[ruleID]counts, len(stats))
 	for _, s := range stats {
@@ -33,8 +32,7 @@ func (h *history) addSecond(stats []httplimit.RuleStats) {
 	h.ends = h.ends[max(0, len(h.ends)-historySeconds-1):]
 }
 
-// perSecond returns what a rule granted and refused in each second, the oldest first.
-func (h *history) perSecond(id ruleID) (granted, refused []uint64) {
+func (h *history) perSecond(id ruleID) (granted, refused []uint64) { // the oldest first
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	granted, refused = make([]uint64, historySeconds), make([]uint64, historySeconds)

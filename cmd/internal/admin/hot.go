@@ -12,11 +12,9 @@ import (
 )
 
 const (
-	maxHot = 64 // buckets that are watched
-	// maxSample bounds the sample of a bucket, and so the memory: 1 MiB in all.
-	maxSample = 16 << 10
-	// fadePerSecond is the factor by which scores shrink: half remains after a minute.
-	fadePerSecond = 0.9885
+	maxHot        = 64       // buckets that are watched
+	maxSample     = 16 << 10 // bytes of a request, and so 1 MiB in all
+	fadePerSecond = 0.9885   // so that half of a score remains after a minute
 )
 
 // hotBuckets finds the buckets that were refused most often lately, in bounded memory. The score of
@@ -104,7 +102,6 @@ func (h *hotBuckets) hottest() (all []hotBucket) {
 	return all
 }
 
-// remove removes a bucket that no longer exists, as after a change of policy.
 func (h *hotBuckets) remove(id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -42,7 +42,6 @@ type Limiter interface {
 	Reset(rule, key string) error
 }
 
-// explainer is a Limiter that knows the buckets of a request.
 type explainer interface {
 	Explain(r *http.Request) []httplimit.Explanation
 }
@@ -139,7 +138,6 @@ func (s *Server) RefusedBucket(rule string, key []httplimit.KeyPart, level Level
 	s.hot.add(rule, key, func() LevelFunc { return level })
 }
 
-// serveReset makes the bucket of a rule and a key full. The key is as the page prints it.
 func (s *Server) serveReset(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxSample)
 	rule, key := r.PostFormValue("rule"), r.PostFormValue("key")

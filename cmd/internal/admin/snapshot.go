@@ -9,8 +9,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// maxShown is how many buckets the page shows, besides the ones that are held.
-const maxShown = 6
+const maxShown = 6 // buckets, besides the ones that are held
 
 type snapshot struct {
 	Title string `json:"title"`

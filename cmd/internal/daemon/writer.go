@@ -49,7 +49,6 @@ func (b *Writer) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// run writes what is pending until Close is called.
 func (b *Writer) run() {
 	defer close(b.done)
 	var text []byte

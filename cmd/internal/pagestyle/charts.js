@@ -6,7 +6,6 @@ const css = (name) => getComputedStyle(document.documentElement).getPropertyValu
 const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 2 });
 const clamp = (x, low, high) => Math.max(low, Math.min(x, high));
 
-// number formats x with at most the given decimals.
 const number = (x, decimals = 0) => x.toLocaleString("en", { maximumFractionDigits: decimals });
 
 // The ticks of time by their least distance in seconds: a format, and what the first one in a year
@@ -20,7 +19,6 @@ const timeTicks = [
 ].map(([distance, format, year = null, day = null]) =>
   [distance, format, year, null, day, null, null, null, 1]);
 
-// The distances of the ticks of whole numbers.
 const wholeSteps = [...Array(16).keys()].flatMap((power) => [1, 2, 5].map((n) => n * 10 ** power));
 
 // write writes a mark into a chart: a text above a point, and the points of its dots.
@@ -51,7 +49,6 @@ function write(plot, { x, y, text, color = "--ink", dots = [] }) {
   ctx.restore();
 }
 
-// maxima marks the greatest value in view of each series.
 function maxima(plot, series) {
   const [from, to] = plot.series[0].idxs;
   return series.flatMap(({ name }, i) => {

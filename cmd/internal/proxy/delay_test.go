@@ -29,7 +29,6 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// inMemory returns a proxy in front of an upstream in memory.
 func inMemory(t *testing.T, policy string, upstream roundTrip) (*Proxy, *testkit.Transcript) {
 	t.Helper()
 	parsed, err := cli.ParsePolicy([]byte(policy))

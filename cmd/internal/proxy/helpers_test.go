@@ -82,7 +82,6 @@ type running struct {
 	proxy, admin string
 }
 
-// withDefaults returns a command without flags.
 func withDefaults(t *testing.T) *Command {
 	t.Helper()
 	c := &Command{}
@@ -119,7 +118,6 @@ func run(t *testing.T, change func(*Command)) *running {
 	return r
 }
 
-// listen returns a listener on a free port.
 func listen(t *testing.T) *connections {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

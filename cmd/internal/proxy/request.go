@@ -11,7 +11,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/beforerules"
 )
 
-// check returns the status of a request that is not passed on, or 0.
 func (p *Proxy) check(r *http.Request) int {
 	if p.via.sent(r.Header) {
 		p.errors.Error("loop: the upstream sends requests back to the proxy", "path", r.URL.Path)
@@ -78,7 +77,6 @@ func (p *Proxy) dropForged(r *http.Request) {
 	}
 }
 
-// namesClient reports whether a field, named in canonical form, may have the client's address.
 func (p *Proxy) namesClient(name string) bool {
 	return beforerules.IsForwarding(name) || name == p.addressHeader
 }
@@ -89,14 +87,12 @@ type via string
 
 func newVia() via { return via("tb-" + strings.ToLower(rand.Text())) }
 
-// sent reports whether the proxy itself has sent a request with these fields.
 func (v via) sent(h http.Header) bool {
 	return slices.ContainsFunc(h["Via"], func(line string) bool {
 		return strings.Contains(line, string(v))
 	})
 }
 
-// add adds the proxy to the field, after the proxies that have passed the request on.
 func (v via) add(out http.Header, in *http.Request) {
 	out["Via"] = append(out["Via"], fmt.Sprintf("%d.%d %s", in.ProtoMajor, in.ProtoMinor, v))
 }

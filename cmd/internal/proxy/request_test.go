@@ -10,20 +10,6 @@ import (
 	"testing"
 )
 
-// net/http inspects the Body of its own request: whether the client holds it back, and how
-// much is still to come. With another Body in its place net/http would wait for both.
-func TestRequestKeepsItsBody(t *testing.T) {
-	p, _, _ := start(t, two, func(http.ResponseWriter, *http.Request) {})
-	for range 3 { // the third is refused
-		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("hello"))
-		body := r.Body
-		p.ServeHTTP(httptest.NewRecorder(), r)
-		if r.Body != body {
-			t.Errorf("the Body was replaced by a %T", r.Body)
-		}
-	}
-}
-
 // A field that a client lists in Connection is not passed on, so it must not choose a bucket.
 func TestConnectionChoosesNoBucket(t *testing.T) {
 	const policy = `{"evaluation": "first_match", "rules": [

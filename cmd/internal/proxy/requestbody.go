@@ -17,12 +17,13 @@ import (
 type requestBody struct {
 	io.ReadCloser
 	ended, failed, tooLate, closed atomic.Bool
+	answered                       atomic.Bool // by the upstream
 
 	timeout time.Duration // for each piece; 0 for no limit
 	mu      sync.Mutex
 	conn    *http.ResponseController // nil after the end of the request
 
-	patience atomic.Int64 // with the upstream, after each piece; 0 for no limit
+	patience time.Duration // with the upstream, after each piece; 0 for no limit
 	stalled  *time.Timer
 	end      context.CancelCauseFunc // of the request to the upstream
 }
@@ -31,11 +32,19 @@ type requestBody struct {
 // of net/http begins after the body, so an upstream that has stopped would keep a long one forever.
 var errStalled = fmt.Errorf("neither the next piece nor an answer: %w", os.ErrDeadlineExceeded)
 
+// errAborted ends a request that a transport of HTTP/2 has given up. It says so after a Read of the
+// body, which the client may leave open.
+var errAborted = errors.New("given up")
+
 func (p *Proxy) newBody(w http.ResponseWriter, body io.ReadCloser) *requestBody {
 	b := &requestBody{ReadCloser: body, timeout: p.BodyTimeout, conn: http.NewResponseController(w)}
-	b.patience.Store(int64(p.Timeout))
+	b.patience = p.Timeout
 	b.stalled = time.AfterFunc(1<<63-1, func() {
-		if b.patience.Load() > 0 {
+		switch {
+		case b.answered.Load():
+		case b.closed.Load():
+			b.end(errAborted)
+		default:
 			b.end(errStalled)
 		}
 	})
@@ -70,8 +79,8 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	if b.timeout > 0 { // the upstream may take its time, and net/http reads on after the end
 		b.setDeadline(time.Time{})
 	}
-	if patience := b.patience.Load(); patience > 0 {
-		b.stalled.Reset(time.Duration(patience))
+	if b.patience > 0 {
+		b.stalled.Reset(b.patience)
 	}
 	switch {
 	case errors.Is(err, io.EOF):
@@ -85,8 +94,12 @@ func (b *requestBody) Read(p []byte) (int, error) {
 
 // Close leaves the body to net/http. Its Close waits for a Read under way, and reads the rest,
 // which may never come. From Go 1.27 on, httputil.ReverseProxy calls it before the answer is sent.
+// A transport that closes a body before its end has an answer, or will have none.
 func (b *requestBody) Close() error {
 	b.closed.Store(true)
+	if b.unread() {
+		b.stalled.Reset(drainTimeout)
+	}
 	return nil
 }
 

@@ -12,8 +12,6 @@ import (
 
 const drainTimeout = time.Second // for the rest of an unwanted body, to reuse the connection
 
-// responseRecorder is the ResponseWriter of a request. It records what the access log and
-// the metrics need.
 type responseRecorder struct {
 	http.ResponseWriter
 	proxy   *Proxy
@@ -43,7 +41,6 @@ func (rec *responseRecorder) ruleApplied() bool { return rec.decision.Rule != ""
 
 func (rec *responseRecorder) refused() bool { return rec.ruleApplied() && !rec.decision.Allowed }
 
-// hasLimiterFields reports whether the limiter has set its fields on a granted request.
 func (rec *responseRecorder) hasLimiterFields() bool {
 	return rec.ruleApplied() && !rec.proxy.Fields.OnlyRefused
 }
@@ -53,7 +50,7 @@ func (rec *responseRecorder) modifyResponse(r *http.Response) error {
 		return fmt.Errorf("malformed HTTP status code %03d", r.StatusCode)
 	}
 	if rec.request != nil {
-		rec.request.patience.Store(0)
+		rec.request.answered.Store(true)
 	}
 	rec.proxy.Metrics.UpstreamHeader(time.Since(rec.sent))
 	if r.StatusCode == http.StatusSwitchingProtocols { // the body is the connection

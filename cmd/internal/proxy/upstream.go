@@ -18,7 +18,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/metrics"
 )
 
-// Connections to the upstream.
 const (
 	dialTimeout     = 10 * time.Second
 	idleConns       = 1024        // kept open, so that a burst needs few handshakes
@@ -76,6 +75,9 @@ var errUnsent = errors.New("no connection")
 
 func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	r.Out.URL.RawQuery = r.In.URL.RawQuery // or parameters with a ; were missing
+	if r.Out.Body != nil {
+		r.Out.Body = r.In.Body // or Go before 1.27 would hide its Close
+	}
 	r.SetURL(p.Upstream)
 	if p.PreserveHost {
 		r.Out.Host = r.In.Host
@@ -145,6 +147,8 @@ func (rec *responseRecorder) clientFailure(r *http.Request, err error) int {
 	switch status := rec.request.failure(); {
 	case status != 0:
 		return status
+	case errors.Is(context.Cause(r.Context()), errAborted): // err is why
+		return 0
 	case r.Context().Err() != nil, errors.Is(err, context.Canceled): // or the proxy stops
 		return statusClientGone
 	case strings.HasSuffix(err.Error(), "request header list larger than peer's advertised limit"):
@@ -209,7 +213,6 @@ func (b *responseBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// buffers is the pool of buffers in which bodies are copied.
 type buffers struct{ sync.Pool }
 
 func newBuffers() *buffers {

@@ -188,7 +188,6 @@ func TestFewRetries(t *testing.T) {
 	wantUpstreamError(t, p, "response")
 }
 
-// wantUpstreamError checks that one error was counted, with this reason.
 func wantUpstreamError(t *testing.T, p *Proxy, reason string) {
 	t.Helper()
 	counts := regexp.MustCompile(`tb_upstream_errors_total.* [1-9].*`).FindAllString(scrape(t, p), -1)

@@ -41,10 +41,8 @@ const title = (rule) => rule.set ? `${rule.set}/${rule.name}` : rule.name;
 const sum = (list) => list.reduce((a, b) => a + b, 0);
 const used = (rule) => sum(rule.grantedPerSecond) + sum(rule.refusedPerSecond) > 0;
 
-// rate formats a rate as tokens a second, or as one token in some seconds.
 const rate = (x) => x >= 0.1 ? `${number(x, 1)}/s` : `1 in ${number(1 / x)} s`;
 
-// cell adds a cell, with the head of its column for narrow screens.
 const cell = (row, head) => add(row, "td", { "data-head": head });
 
 // newChart returns the chart of a rule over the last two minutes. Its caption has the counts, which
@@ -71,7 +69,6 @@ function newChart(parent, rule) {
   } };
 }
 
-// duration formats seconds.
 const duration = (s) => s < 120 ? `${number(Math.ceil(s))} s` :
   s < 7200 ? `${number(s / 60)} min` : `${number(s / 3600, 1)} h`;
 
