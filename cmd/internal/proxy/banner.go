@@ -6,7 +6,6 @@ import (
 	"net/http"
 )
 
-// printBanner prints the URL of the proxy, and the address of the live page, which may be "".
 func (c *Command) printBanner(w io.Writer, proxy, admin string) {
 	behind := c.Upstream.String()
 	if c.usesDemo() {
@@ -31,7 +30,6 @@ func (c *Command) printBanner(w io.Writer, proxy, admin string) {
 	fmt.Fprintln(w, "Ctrl-C stops the proxy.")
 }
 
-// demoPolicy is the policy if --policy is not set, in the form of a policy file.
 const demoPolicy = `{
   "name": "per-address",
   "limit_keys": ["ip:address"],

@@ -11,8 +11,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/redisurl"
 )
 
-// off is the value that turns --policy or --admin off.
-const off = "off"
+const off = "off" // of --policy and --admin
 
 // Command is `tb-proxy`. Its fields are its flags in groups, and Vars has their help.
 type Command struct {

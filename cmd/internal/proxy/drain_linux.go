@@ -4,6 +4,7 @@ import (
 	"math"
 	"net"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,8 +29,18 @@ func refuseNew(l *net.TCPListener) bool {
 // processor time it accepts late, and closing it would reset them.
 func queued(l *net.TCPListener) bool { return tcpInfo(l).Unacked > 0 } // the length of its queue
 
-// bytesTaken returns how many bytes the kernel of the client has taken.
 func bytesTaken(c *net.TCPConn) uint64 { return tcpInfo(c).Bytes_acked }
+
+// giveUpAfter makes the kernel give up a connection if the other side, which may be gone,
+// acknowledges nothing for a time. By default, and with 0, it tries for a quarter of an hour.
+func giveUpAfter(d time.Duration) func(_, _ string, conn syscall.RawConn) error {
+	ms := int(d.Milliseconds())
+	return func(_, _ string, conn syscall.RawConn) error {
+		return conn.Control(func(fd uintptr) { // an error leaves the default
+			_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, ms)
+		})
+	}
+}
 
 func tcpInfo(c syscall.Conn) (info unix.TCPInfo) {
 	if conn, err := c.SyscallConn(); err == nil {

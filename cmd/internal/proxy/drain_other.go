@@ -2,7 +2,11 @@
 
 package proxy
 
-import "net"
+import (
+	"net"
+	"syscall"
+	"time"
+)
 
 // refuseNew reports that the system cannot refuse new connections before the listener is closed.
 // It may then reset connections that clients have begun.
@@ -12,3 +16,5 @@ func queued(*net.TCPListener) bool { return false }
 
 // bytesTaken returns 0, because it is not known. What a Write has passed to the kernel counts.
 func bytesTaken(*net.TCPConn) uint64 { return 0 }
+
+func giveUpAfter(time.Duration) func(_, _ string, conn syscall.RawConn) error { return nil }

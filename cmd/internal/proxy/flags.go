@@ -58,7 +58,6 @@ func (c *Command) limiterOptions() []tb.Option {
 	return []tb.Option{tb.WithMaxKeys(c.MaxKeys), tb.WithOverflow(cli.Overflow(c.Overflow))}
 }
 
-// options returns the options of the limiter that Config has no field for.
 func (r *runner) options() []httplimit.Option {
 	o := []httplimit.Option{
 		httplimit.WithLimiterOptions(r.limiterOptions()...),
@@ -87,7 +86,6 @@ func (c *Command) clientAddress() httplimit.ClientAddress {
 	}
 }
 
-// logRisks warns about flags that leave a door open.
 func (r *runner) logRisks() {
 	for _, n := range r.Trusted {
 		bits := n.Bits()

@@ -119,7 +119,6 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// decide reports whether the request may pass. If it may not, decide has answered it.
 func (p *Proxy) decide(rec *responseRecorder, r *http.Request) bool {
 	if p.Policy == nil {
 		rec.granted = true
@@ -130,7 +129,6 @@ func (p *Proxy) decide(rec *responseRecorder, r *http.Request) bool {
 	return rec.granted
 }
 
-// hooks returns the hooks of the limiter. They record the keys of the requests to log.
 func (p *Proxy) hooks() httplimit.Hooks {
 	h := httplimit.Hooks{Refused: p.Refused}
 	if p.Access == AccessAll {

@@ -12,14 +12,12 @@ import (
 	"github.com/seed-181794aa/ratelimit/httplimit"
 )
 
-// newReloader returns what logs and counts the policies of a proxy, whose file has this name.
 func newReloader(p *Proxy, name string) *daemon.Reloader {
 	return &daemon.Reloader{
 		What: "policy", Log: p.Log.With("file", name), Count: p.Metrics.Reload,
 	}
 }
 
-// reloaded logs and counts a policy that the limiter has read.
 func (p *Proxy) reloaded(r *daemon.Reloader, x httplimit.Reload) {
 	if x.Err != nil {
 		r.Count(false)

@@ -15,7 +15,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/internal/textfile"
 )
 
-// stateFile keeps the buckets of a limiter in a file across restarts.
 type stateFile struct {
 	name    string
 	limiter *httplimit.Limiter

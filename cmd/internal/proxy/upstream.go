@@ -29,8 +29,12 @@ const (
 const statusClientGone = 499
 
 func (p *Proxy) newReverseProxy() httputil.ReverseProxy {
+	dialer := &net.Dialer{Timeout: dialTimeout}
+	if p.Upstream.Scheme == "https" { // HTTP/2 uses a connection until it fails
+		dialer.Control = giveUpAfter(p.Timeout)
+	}
 	transport := &http.Transport{
-		DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		DialContext: dialer.DialContext,
 		// Bodies pass unchanged: a client that accepts compression asks for it itself.
 		DisableCompression:    true,
 		ForceAttemptHTTP2:     true,
