@@ -16,7 +16,6 @@ const (
 	streamTimeout = 5 * time.Minute // for a piece in one of the streams that share a slow line
 )
 
-// connections is a listener that knows its open connections.
 type connections struct {
 	net.Listener
 	open sync.Map // of *connection
@@ -88,7 +87,6 @@ func (c *connection) Close() error {
 	return c.TCPConn.Close()
 }
 
-// setState is the ConnState of a server whose listener is a connections.
 func setState(conn net.Conn, s http.ConnState) {
 	if t, ok := conn.(*tls.Conn); ok {
 		conn = t.NetConn()

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -13,9 +14,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
 )
 
-// A client that reads slowly gets its answer. One that reads no more is cut off.
+// A client that reads slowly gets its answer. One that reads no more is cut off, by a task of the
+// process. The clock of the test stands still while somebody waits for a socket.
 func TestClientsMustRead(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the system does not say what a client has taken")
@@ -33,22 +37,30 @@ func TestClientsMustRead(t *testing.T) {
 		_, err := server.(*connection).ReadFrom(bytes.NewReader(make([]byte, 10*more)))
 		written <- err
 	}()
-	for range 3 {
-		clients.closeStuck()
-		if _, err := io.CopyN(io.Discard, client, more); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		p, log := inMemory(t, two, nil)
+		r := &runner{Command: new(Command), proxy: p, proxyListener: clients, clients: clients,
+			Process: &daemon.Process{Log: log.Logger(), Stdout: io.Discard}}
+		ctx, stop := context.WithCancel(t.Context())
+		served := make(chan error, 1)
+		go func() { served <- r.serve(ctx) }()
+		for range 3 {
+			time.Sleep(stuckTimeout)
+			if _, err := io.CopyN(io.Discard, client, more); err != nil {
+				t.Error(err)
+			}
 		}
-	}
-	for len(written) == 0 {
-		clients.closeStuck()
-		runtime.Gosched()
-	}
+		for len(written) == 0 {
+			time.Sleep(stuckTimeout)
+		}
+		stop()
+		<-served
+	})
 	if _, err := io.Copy(io.Discard, client); !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("%v, and Write: %v", err, <-written)
 	}
 }
 
-// hourly is a body that goes on after an hour.
 type hourly bool
 
 func (h *hourly) Read(p []byte) (int, error) {

@@ -142,7 +142,6 @@ func (r *runner) url() string {
 	return scheme + daemon.Address(r.proxyListener)
 }
 
-// serve serves until ctx is done or a server fails. Meanwhile it reloads the policy.
 func (r *runner) serve(ctx context.Context) error {
 	daemon.RedirectStandardLog(r.proxy.errors)
 	tasks := []func(context.Context){r.reload, daemon.Every(stuckTimeout, r.clients.closeStuck)}
@@ -170,7 +169,6 @@ func (r *runner) serve(ctx context.Context) error {
 	return err
 }
 
-// reload reads the files of TLS when they change and on SIGHUP, until ctx is done.
 func (r *runner) reload(ctx context.Context) {
 	var watchers []*textfile.Watcher
 	if r.security != nil {
@@ -179,7 +177,6 @@ func (r *runner) reload(ctx context.Context) {
 	textfile.Watch(ctx, r.Hangups, watchers...)
 }
 
-// follow reads the policy file when it changes and on SIGHUP, until ctx is done.
 func (r *runner) follow(ctx context.Context) {
 	r.proxy.Limiter.Follow(ctx, httplimit.PolicyFile{
 		Name: r.Policy, Text: string(r.data), Signals: r.policyHangups,

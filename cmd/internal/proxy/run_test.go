@@ -89,29 +89,6 @@ func TestRunErrors(t *testing.T) {
 	}
 }
 
-func TestFieldsFlag(t *testing.T) {
-	r := run(t, func(c *Command) { c.Fields = "refused" })
-	first, _ := get(t, r.proxy)
-	if first.StatusCode != http.StatusOK || first.Header.Get("RateLimit-Limit") != "" {
-		t.Error(first.Status, first.Header)
-	}
-}
-
-func TestIPv6(t *testing.T) {
-	if l, err := net.Listen("tcp", "[::1]:0"); err != nil {
-		t.Skip(err)
-	} else {
-		l.Close()
-	}
-	r := run(t, func(c *Command) { c.Listen, c.Admin = "[::1]:0", "[::1]:0" })
-	if first, _ := get(t, r.proxy); first.Header.Get("RateLimit-Remaining") != "9" {
-		t.Error(first)
-	}
-	if resp, metrics := get(t, r.admin+"/metrics"); resp.StatusCode != http.StatusOK {
-		t.Error(metrics)
-	}
-}
-
 // The banner names what is there: no demo in front of a real upstream, and no page if it is off.
 func TestNoDemo(t *testing.T) {
 	r := run(t, func(c *Command) {
@@ -121,8 +98,12 @@ func TestNoDemo(t *testing.T) {
 	if strings.Contains(r.Banner, "demo") || !strings.Contains(r.Banner, "Nothing is limited.") {
 		t.Error(r.Banner)
 	}
-	r = run(t, func(c *Command) { c.Admin = off })
+	r = run(t, func(c *Command) { c.Admin, c.Fields = off, "refused" })
 	if strings.Contains(r.Banner, "metrics") || len(port.FindAllString(r.Banner, -1)) != 2 {
 		t.Error(r.Banner)
+	}
+	if first, _ := get(t, r.proxy); first.StatusCode != http.StatusOK ||
+		first.Header.Get("RateLimit-Limit") != "" {
+		t.Error(first.Status, first.Header)
 	}
 }
