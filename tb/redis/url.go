@@ -38,7 +38,7 @@ func ParseAddress(address string) (rueidis.ClientOption, error) {
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "unix" && u.Hostname() == "" || u.Fragment != "" ||
-		strings.Contains(u.EscapedPath()+u.RawQuery, "@") { // of a password that is not escaped
+		u.Host != "" && strings.Contains(u.EscapedPath()+u.RawQuery, "@") { // of a bare password
 		return rueidis.ClientOption{}, want
 	}
 	u.Path = strings.TrimSuffix(u.Path, "/") // ParseURL takes it for a database without a number

@@ -25,7 +25,7 @@ func TestParseAddress(t *testing.T) {
 		{"redis://a:1?addr=b:2", "a:1 b:2", false, time.Second},
 		{"redis://a:1?addr=b:2&master_set=m", "a:1 b:2", false, time.Second},
 		{"rediss://a:1?master_set=m", "a:1", false, time.Second},
-		{"unix:///run/redis.sock", "/run/redis.sock", true, time.Second},
+		{"unix:///run/redis@1.sock", "/run/redis@1.sock", true, time.Second},
 	} {
 		o, err := ParseAddress(c.text)
 		if err != nil {
