@@ -14,7 +14,6 @@ type timeline struct {
 	now int64
 }
 
-// errTest is the error of the calls that fail.
 var errTest = &Error{CauseTimeout, context.DeadlineExceeded}
 
 var seen = map[health]*Error{healthy: nil, unknown: {Cause: CauseBusy}, failed: errTest}

@@ -52,7 +52,6 @@ type tally struct {
 	converted, convertedInDebt, late, kept, held, waitingHeld, convertedHeld    int
 }
 
-// item returns what the step does, from the results of the steps before.
 func (p *program) item(i int) item {
 	st := &p.steps[i]
 	m := p.limits[st.tier]

@@ -12,8 +12,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// maxLeases is the most keys that have a lease. Calls on further keys go to the server.
-const maxLeases = 1 << 16
+const maxLeases = 1 << 16 // calls on further keys go to the server
 
 // leases are the tokens that this process has taken and not spent yet, by key. All methods are safe
 // for concurrent use.
@@ -82,7 +81,6 @@ func (ls *leases) latest(key string) *claim {
 	return nil
 }
 
-// take takes units from key's lease, or from the server.
 func (ls *leases) take(
 	ctx context.Context, m *layout, key string, it *item, r *result,
 ) error {
@@ -246,7 +244,11 @@ func (ls *leases) schedule() {
 func (ls *leases) sweep(all bool) {
 	var failed atomic.Bool
 	var under sync.WaitGroup
-	places := make(chan struct{}, maxShared*maxBuckets)
+	most := maxShared * maxBuckets
+	if ls.l.stats().Breaker == BreakerRecovering { // it would refuse more
+		most = leastInFlight
+	}
+	places := make(chan struct{}, most)
 	ls.keys.Range(func(key string, x *lease) bool {
 		select {
 		case x.busy <- struct{}{}:
@@ -277,7 +279,6 @@ func (ls *leases) sweep(all bool) {
 	under.Wait()
 }
 
-// forget drops key's lease, and gives nothing back.
 func (ls *leases) forget(key string) {
 	if x, ok := ls.keys.Load(key); ok {
 		if c := x.claim.Swap(nil); c != nil {
@@ -286,7 +287,6 @@ func (ls *leases) forget(key string) {
 	}
 }
 
-// close gives back the tokens of all leases. Further calls go to the server.
 func (ls *leases) close() {
 	ls.mu.Lock()
 	ls.closed = true

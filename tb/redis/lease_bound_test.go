@@ -49,7 +49,6 @@ func sweepByHand(ls *leases) {
 	ls.timer = time.AfterFunc(24*time.Hour, func() {})
 }
 
-// grant is tokens at an instant in µs.
 type grant struct {
 	at     int64
 	tokens int

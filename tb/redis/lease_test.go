@@ -176,17 +176,23 @@ func TestKeyWithoutALease(t *testing.T) {
 }
 
 func TestCloseSharesCommands(t *testing.T) {
-	const keys = 1000
-	limit := tb.Limit{Capacity: 100, Tokens: 1, Per: time.Hour}
-	l := newLimiter(t, dial(t, redistest.Start(t)), limit, WithLease(3*time.Hour))
-	for i := range 2 * keys { // the second call on a key takes a token ahead
-		decide(t, l, strconv.Itoa(i%keys), ByServer)
-	}
-	before := l.Stats()
-	l.Close()
-	s := l.Stats()
-	if n := s.Commands - before.Commands; n > keys/4 || s.ReturnedTokens != keys {
-		t.Errorf("%d commands, and %v tokens were given back, want %d", n, s.ReturnedTokens, keys)
+	for _, state := range []BreakerState{BreakerClosed, BreakerRecovering} {
+		const keys = 1000
+		limit := tb.Limit{Capacity: 100, Tokens: 1, Per: time.Hour}
+		l := newLimiter(t, dial(t, redistest.Start(t)), limit, WithLease(3*time.Hour))
+		for i := range 2 * keys { // the second call on a key takes a token ahead
+			decide(t, l, strconv.Itoa(i%keys), ByServer)
+		}
+		before := l.Stats()
+		if state == BreakerRecovering {
+			l.nodes[0].breaker.state, l.nodes[0].breaker.most = state, leastInFlight
+		}
+		l.Close()
+		s := l.Stats()
+		if n := s.Commands - before.Commands; n > keys/4 && state == BreakerClosed ||
+			s.ReturnedTokens != keys {
+			t.Errorf("%d commands, and %v tokens were given back, want %d", n, s.ReturnedTokens, keys)
+		}
 	}
 }
 

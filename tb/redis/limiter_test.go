@@ -13,10 +13,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// patient is a timeout that no call in these tests reaches.
 const patient = time.Minute
 
-// slow is a limit that refills nothing during a test.
 var slow = tb.Limit{Capacity: 10, Tokens: 1, Per: 24 * time.Hour}
 
 func newLimiter(t testing.TB, c rueidis.Client, limit tb.Limit, opts ...Option) *Limiter {

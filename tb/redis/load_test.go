@@ -16,7 +16,6 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// ample is a limit that refuses nothing in a test, and refills nothing.
 var ample = tb.Limit{Capacity: 1 << 20, Tokens: 1, Per: 24 * time.Hour}
 
 var byDefault = WithTimeout(50 * time.Millisecond)
