@@ -332,6 +332,9 @@ func TestWaits(t *testing.T) {
 		"an estimate that was too high, and a deadline before the other rule": {answers: two,
 			opts: []Option{Rules(own), PerHost(2, 0.25)}, latency: 8500 * time.Millisecond,
 			send: "e e<11 f@8 f", order: "e f f", want: "0 8 8 8.5(3.5s true)"},
+		"an estimate that was a bit too high, and another key": {opts: []Option{Rules(own), PerHost(1, 0.25)},
+			answers: []string{"200\n\n" + `{"usage": {"total_tokens": 9}}`}, latency: 2 * time.Second,
+			send: "e e f@1", want: "0 8 12", order: "e f e"},
 		"costs that one rule supplies faster than the other": {order: "e e g",
 			opts: []Option{Rules(costly, requests)}, send: "e e g g<11.9",
 			want: "0 10 10.2(1.8s true) 11", stats: "{3 0 [{r 3 31.2s 0 0 0} {q 0 0s 1 0 0}]}"},
@@ -412,8 +415,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// A Usage settles the estimate when the body ends, and only then. The Cost puts another body in
-// place of that of its request.
+// A Usage settles the estimate when the body ends, and only then. The Cost replaces a body.
 func TestUsage(t *testing.T) {
 	const capacity = 1000
 	for name, c := range map[string]struct {

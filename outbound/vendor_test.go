@@ -33,7 +33,6 @@ type vendor struct {
 	told     map[string][2]time.Time // by process: when it was told, and the end of the pause
 }
 
-// start makes a limiter, as a vendor does that restarts.
 func (v *vendor) start(capacity int, rate float64) {
 	rule := policy.Rule{Name: "vendor", Keys: []string{"header:key"},
 		Limit: perSecond("", capacity, rate).Limit}
@@ -145,9 +144,8 @@ func (c *sharedCharge) Level(t time.Time) (tb.Level, error) {
 	return *c.level, nil
 }
 
-// load sends requests of 64 goroutines in a number of processes with one store. Each goroutine
-// sends its next request when the last one is answered, until the time is over. load returns the
-// number of pauses.
+// load sends requests of 64 goroutines in processes with one store, until the time is over. Each
+// sends its next one when the last one is answered. load returns the number of pauses.
 func load(t *testing.T, v *vendor, processes int, d time.Duration, opts []Option) (held int) {
 	if processes > 1 {
 		opts = append(opts, WithStore(newShared()))
