@@ -76,7 +76,7 @@ func TestLearnedLimits(t *testing.T) {
 			want: "0 0 1(context canceled) 10 10 10"},
 		"that does not come, and the turns end when none waits": {latency: time.Second,
 			answers: []string{"429\nRateLimit-Limit: 5\nRateLimit-Reset: 0"}, // without a window
-			send:    "a , a a , a a a", want: "0 1 2 3 3 3"},
+			send:    "a , a a a@2.5 , a a a", order: "a a a a a a a", want: "0 1 2 3 4 4 4"},
 		// The 4th has waited for the turn of the host, the 5th for both, when the host pauses.
 		"of several rules": {opts: []Option{Rules(Rule{Name: "key", Key: keyOf}, perSecond("r", 9, 9),
 			Rule{Name: "host", Unit: Tokens})}, latency: time.Second, order: "a b a b b",
