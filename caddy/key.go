@@ -64,11 +64,16 @@ var (
 		`regexp|request|response|reverse_proxy|token_bucket|vars))\.[^{}]*\}`)
 	// closed matches the names that only Caddy itself has, and names without a dot.
 	closed = regexp.MustCompile(`^((http\.error|http\.request|system|time)(\..*)?|[^.]*)$`)
+	// inOtherRoutes matches the placeholders that handlers of requests lack.
+	inOtherRoutes = regexp.MustCompile(`\{http\.(error|intercept|reverse_proxy|token_bucket)\.`)
+	// underscored matches the header fields with _ in their names, in both forms of a key.
+	underscored = regexp.MustCompile(`^header:.*_|\{http\.request\.header\.[^{}]*_`)
 )
 
 // checkPlaceholder returns an error if nothing sets a placeholder of this name. The module
 // request_body_var sets the parts of a body.
 func checkPlaceholder(name string) error {
+	const remoteHost = "http.request.remote.host" // of the peer; a prefix length may follow it
 	short := caddyfile.Segment{{Text: "{" + name + "}"}}
 	httpcaddyfile.NewShorthandReplacer().ApplyToSegment(&short)
 	if full := short[0].Text; full != "{"+name+"}" && !strings.HasPrefix(name, "file.") {
@@ -101,12 +106,6 @@ func checkPlaceholder(name string) error {
 		" copy it with the directive vars", name)
 }
 
-// remoteHost is the placeholder of the peer's address. A prefix length may follow it.
-const remoteHost = "http.request.remote.host"
-
-// inOtherRoutes matches the placeholders that handlers of requests lack.
-var inOtherRoutes = regexp.MustCompile(`\{http\.(error|intercept|reverse_proxy|token_bucket)\.`)
-
 // doubts returns a warning for each key that may not be what it seems.
 func doubts(p *policy.Policy) (warnings []string) {
 	for i := range p.Sets {
@@ -124,8 +123,8 @@ func doubts(p *policy.Policy) (warnings []string) {
 				case inKey && (strings.Contains(k, "request.remote}") || strings.Contains(k, "remote.port}")):
 					why = "has the port of the peer, so each connection has a bucket of its own: ip:address" +
 						" has one for the client"
-				case strings.HasPrefix(k, "header:") && strings.Contains(k, "_"):
-					why = "is dropped by Caddy, as each field with _ in its name, unless the option" +
+				case underscored.MatchString(k):
+					why = "has a field that Caddy drops, as each one with _ in its name, unless the option" +
 						" expected_underscore_headers of the server has it"
 				case strings.Contains(ofCaddy.ReplaceAllString(k, ""), "{"):
 					why = "has a placeholder that has no value unless a module or the directive map sets it"
