@@ -75,11 +75,11 @@ type (
 	// tb/redis has one more. Only one goroutine at a time may use it. A charge that comes with an
 	// error is inert: each call with it returns that error and takes nothing.
 	Charge = tb.Charge
-	// KeyCharge is what Limiter.Charge returns, and cas.Charge its other name. MayWait lets it take
-	// tokens in advance, and Delay is the wait; Settle replaces a cost that was taken by the actual
-	// cost. Keep lets it take only if a number of tokens is left for others.
+	// KeyCharge is what Limiter.Charge returns: a cas.Charge. It must not be copied after a Take.
+	// MayWait lets it take in advance, and Delay is the wait; Settle replaces a cost that was taken
+	// by the actual cost. Keep lets it take only if a number of tokens is left for others.
 	KeyCharge[K comparable] = cas.Charge[K]
-	// BucketCharge is what Bucket.Charge returns. It has the methods of a KeyCharge.
+	// BucketCharge is what Bucket.Charge returns. It is as a KeyCharge, with the same methods.
 	BucketCharge = cas.BucketCharge
 	// State is the state of one bucket in a Snapshot.
 	State = tb.State
@@ -126,7 +126,7 @@ func PerSecond(capacity int, refillPerSec float64) (Limit, error) {
 // returns the decision that matters most: of a refusal the one with the longest RetryAfter, and of
 // a grant the one with the fewest tokens left. A charge whose limiter was made WithClock needs
 // TakeAll: AllowAll takes nothing, and returns a *ConfigError that names it. A type that wraps such
-// a charge must have its method HasClock, too.
+// a charge must have its method HasClock, too. A charge in a local variable moves to the heap.
 func AllowAll(charges ...Charge) (Decision, error) {
 	for i, c := range charges {
 		if c, ok := c.(interface{ HasClock() bool }); ok && c.HasClock() {

@@ -209,7 +209,7 @@ func (m *Map[K, V]) publish() {
 // Replace replaces old by a new value for the same key, which set makes ready, if old is still
 // the value of key. The tag is as in Insert. Replace returns the new value, or nil if old was
 // replaced or evicted before. It takes one lock of a small map, for a few instructions. If old was
-// in the front, the new value is.
+// in the front, the new value is. The map may keep the memory of old until Insert corrects stamps.
 func (m *Map[K, V]) Replace(key K, old *V, tag uint64, set func(*V)) *V {
 	next := m.table.newValue(key, tag)
 	set(next)

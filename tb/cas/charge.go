@@ -142,8 +142,8 @@ func (p *part[H]) settle(h H, actual float64) error {
 
 // Charge is a cost to take from a key's bucket as one part of tb.TakeAll. Its address is a
 // tb.Charge, an interface that package ratelimit calls Charge; there this type is KeyCharge. Only
-// one goroutine at a time may use it, and it must not be copied after its first Take. The zero
-// Charge has no bucket: Peek, Take and Level of it panic.
+// one goroutine at a time may use it. It must not be copied after its first Take: each copy would
+// give the tokens back. The zero Charge has no bucket: HasClock, Peek, Take and Level of it panic.
 type Charge[K comparable] struct {
 	part[place[K]]
 	checked *cell // that Peek has found, so that Take need not look it up
@@ -214,8 +214,8 @@ func (c *Charge[K]) Settle(actual float64) error {
 }
 
 // BucketCharge is a cost to take from a Bucket as one part of tb.TakeAll. Its address is a
-// tb.Charge. Only one goroutine at a time may use it. The zero BucketCharge has no bucket: Peek,
-// Take and Level of it panic.
+// tb.Charge. Only one goroutine at a time may use it. As a Charge, it must not be copied after its
+// first Take, and the zero BucketCharge has no bucket: HasClock, Peek, Take and Level panic.
 type BucketCharge struct{ part[*Bucket] }
 
 var _ tb.Charge = (*BucketCharge)(nil)

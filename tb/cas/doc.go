@@ -26,9 +26,9 @@
 //
 // # Memory and eviction
 //
-// A key takes about 90 bytes and the bytes of its text, and up to 16 more once its limit has
-// changed, in a tier, or while it is held. The limiter keeps a copy of the key and does not bound
-// its length.
+// A key takes about 90 bytes and the bytes of its text, a copy of any length, and up to 16 more in
+// a tier, while it is held, or once its limit has changed. A bucket that has moved keeps a cell
+// from before, with another copy of the key, until an insert corrects its stamp.
 //
 // The order of eviction ranks buckets by the stamps that it last read. An insert into a full table
 // corrects the stale stamps that come first, until it has found a full bucket and made at least 16

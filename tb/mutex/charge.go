@@ -13,7 +13,7 @@ type receipt[K comparable] struct {
 	before, after state
 }
 
-// Charge is a tb.Charge on a key's bucket. Only one goroutine at a time may use it.
+// Charge is a tb.Charge on a key's bucket, for one goroutine at a time. Do not copy it after Take.
 type Charge[K comparable] struct {
 	limiter *Limiter[K]
 	key     K
