@@ -19,8 +19,8 @@
 //
 // The response to a refused request has status 429, a problem document (RFC 9457) and Retry-After:
 // the wait in whole seconds, and up to half of it more, rounded up, which spreads the clients out.
-// If a cost can never fit, the document has the member "retryable", which is false, and Retry-After
-// is (cost − tokens)/rate, but at most a day. A request that lacks a key of a rule with [Reject]
+// If a cost can never fit, the document has the member "retryable", which is false, and the wait is
+// (cost − tokens)/rate, but at most 16 hours. A request that lacks a key of a rule with [Reject]
 // gets status 400 and no RateLimit fields. [WithRefusal] lets the application answer instead.
 // [Fields] lists the fields that can be added or left out.
 //
