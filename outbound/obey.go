@@ -83,8 +83,7 @@ func (a *attempt) pause(unit Unit, wait time.Duration, isRefusal bool, now time.
 	if isCovered && !isRefusal {
 		return
 	}
-	end := now.Add(wait)
-	isNew := false
+	end, isNew := now.Add(wait), false
 	p.takes.Lock()
 	isLater := end.After(*p.paused.Load())
 	if isLater {
@@ -138,14 +137,15 @@ func (a *attempt) learn(p *part, x *answer, stops bool, now time.Time) {
 	case now.Sub(k.heard) > memoryOfLimits:
 		limit = unlimited
 	}
-	isLimited := limit != unlimited
 	isLast := p.endTurn != nil && k.users.Load() == 1
-	k.isSingle.Store(!isLimited && (stops || k.isSingle.Load() && !isLast))
-	if limit != k.limiter.Limit() { // what waits takes anew
+	k.isSingle.Store(limit == unlimited && (stops || k.isSingle.Load() && !isLast))
+	if limit != k.limiter.Limit() { // what waits takes anew, of what is left
 		k.spend(0, now) // at the rate until now
-		a.t.move(k, now.Add(tb.Never), func() { _ = k.limiter.SetLimit(limit) })
-	}
-	if level, err := p.charge.Level(now); isLimited && err == nil && level.Tokens >= left+1 {
+		a.t.move(k, now.Add(tb.Never), func() {
+			_ = k.limiter.SetLimit(limit)
+			a.leave(p, left, 0, now)
+		})
+	} else if level, err := p.charge.Level(now); err == nil && level.Tokens >= left+1 {
 		a.leave(p, left, 0, now) // in whole tokens
 	}
 }

@@ -1,6 +1,7 @@
 package outbound
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
@@ -37,9 +38,7 @@ type Transport struct {
 // nil. The default rule has no limit, and hosts as keys. New panics if an option is out of range or
 // the store fails.
 func New(base http.RoundTripper, opts ...Option) *Transport {
-	if base == nil {
-		base = http.DefaultTransport
-	}
+	base = cmp.Or(base, http.DefaultTransport)
 	t := &Transport{base: base, maxPause: time.Hour, logger: slog.New(slog.DiscardHandler)}
 	for _, o := range opts {
 		o(t)
