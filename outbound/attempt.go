@@ -288,13 +288,17 @@ func (a *attempt) takeTurns() error {
 	ctx := a.r.Context()
 	for i := range a.parts {
 		p := &a.parts[i]
-		for turn := p.turn; p.endTurn == nil && p.isSingle.Load(); {
+		for turn := p.turn; p.endTurn == nil && p.isSingle.Load() && ctx.Err() == nil; {
+			a.t.lines.Lock()
+			for j := range a.parts {
+				a.parts[j].short = 0 // it must not hold up others while it waits for its turn
+			}
+			a.t.lines.Unlock()
 			select {
 			case turn <- struct{}{}:
 				p.endTurn = sync.OnceFunc(func() { <-turn })
 			case <-a.timer.C: // it has taken anew, perhaps because it needs no turn any more
 			case <-ctx.Done():
-				return ctx.Err()
 			}
 		}
 	}
@@ -325,8 +329,7 @@ func (a *attempt) wake(err error) error {
 		}
 		goes, err = a.depart(at, true)
 	}
-	left := time.Until(a.slot)
-	if err == nil && (left > 0 || !goes) {
+	if left := time.Until(a.slot); err == nil && (left > 0 || !goes) {
 		a.endTurns() // or else two attempts might have a turn each, and wait for the other's
 		a.timer.Reset(left)
 		return nil
@@ -352,8 +355,7 @@ func (t *Transport) move(k *key, end time.Time, f func()) {
 	t.lines.Lock()
 	all := slices.Clone(k.line)
 	t.lines.Unlock()
-	i := slices.Index(t.rules, k.rule)
-	isEarly := false
+	i, isEarly := slices.Index(t.rules, k.rule), false
 	for _, a := range all { // in the same order in all keys
 		a.mu.Lock()
 		defer a.mu.Unlock()

@@ -21,9 +21,6 @@ func TestLearning(t *testing.T) {
 		"the shorter of two": {
 			answers: always(`RateLimit-Policy: "hour";q=1000;w=3600, "minute";q=10;w=60
 			RateLimit: "minute";r=5;t=1`), want: "0 0 0 0 0 0 0.1 0.1 0.1 0.1 0.1 6.1"},
-		"of another unit": {answers: always(`x-ratelimit-limit-tokens: 60
-			x-ratelimit-remaining-tokens: 4
-			x-ratelimit-reset-tokens: 56s`), want: "0 0 0 0 0 0 0.1 0.1 0.1 0.1 0.1 0.1"},
 		"a wait, and a limit": {
 			answers: []string{"200", "200", "429\nRetry-After: 10\nRateLimit-Policy: 4;w=8"},
 			want:    "0 0 0 0 0 0 10.1 12.1 14.1 16.1 18.1 20.1"},
@@ -42,6 +39,7 @@ func TestLearnedLimits(t *testing.T) {
 			"X-RateLimit-Reset: %d", left, []int{100, 200, 50, 50, 50}[i]))
 	}
 	const tenth = "200\nRateLimit-Policy: \"a\";q=10;w=10\nRateLimit: \"a\";"
+	const unit = "\nRateLimit-Policy: \"a\";qu=tokens;w=1;q="
 	costs := Rule{Name: "learns", Cost: func(*http.Request) float64 { return 5 }}
 	play(t, scene{opts: []Option{}}, map[string]scene{
 		"an hour after the server has said it": {answers: []string{"200\nRateLimit-Policy: 2;w=2"},
@@ -79,6 +77,11 @@ func TestLearnedLimits(t *testing.T) {
 			Rule{Name: "host", Unit: Tokens})}, latency: time.Second, order: "a b a b b",
 			answers: []string{"429", "429", "429\nX-RateLimit-Reset-Tokens: 10"},
 			send:    "a b@0.5 a@1.1 b@1.2 b@1.6", want: "0 0.5 1.1 12.1 13.1"},
+		// What waits for its turn does not hold up another key, also when it has taken anew.
+		"before it, and one of another unit": {latency: 1500 * time.Millisecond,
+			opts:    []Option{Rules(Rule{Key: keyOf}, Rule{Unit: Tokens})},
+			answers: []string{"429" + unit + "9", "200 late", "200" + unit + "1"},
+			send:    "a , a<60 a@2 c@4 d@7 d", order: "a a c d d a", want: "0 1.5 4 7 8 11.5"},
 		// What has waited for its turn does not leave together, although its slots have come.
 		"before it, and another limit": {opts: []Option{Rules(Rule{}), PerHost(1, 1)}, order: "a b c d e",
 			answers: []string{"429", "200 late"}, send: "a , b<10 c d e", want: "0 1 10 11 12"},
