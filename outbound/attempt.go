@@ -148,17 +148,16 @@ func (a *attempt) take(parts []part) error {
 			}
 		}
 	}
-	if err != nil {
-		a.giveBack(parts, false)
-		return err
-	}
-	for i := range a.parts {
+	for i := 0; i < len(a.parts) && err == nil; i++ {
 		if p := &a.parts[i]; p.slot.After(now) && p.slot.After(a.slot) {
 			a.slot, a.slowest = p.slot, p.rule
 		}
 	}
-	if len(a.parts) > 1 {
+	if err == nil && len(a.parts) > 1 {
 		_, err = a.depart(now, a.timer == nil)
+	}
+	if err != nil { // now, so that what takes anew behind it may have them
+		a.giveBack(parts, false)
 	}
 	return err
 }

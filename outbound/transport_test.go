@@ -182,8 +182,7 @@ func send(t *testing.T, s *script, keys string, clients ...http.RoundTripper) {
 		}
 		client := clients[n%len(clients)]
 		n++
-		var sign rune
-		var seconds float64
+		sign, seconds := ' ', 0.0
 		end := strings.IndexAny(word+"@", "@<!")
 		_, _ = fmt.Sscanf(word[end:], "%c%g", &sign, &seconds)
 		d := time.Duration(seconds * 1e9)
@@ -329,9 +328,10 @@ func TestWaits(t *testing.T) {
 		// What comes back moves what waits, in its order, and not faster than the other rule allows.
 		"estimates that were too high": {opts: []Option{Rules(settled, requests)}, answers: two,
 			latency: 2 * time.Second, send: "e f a f", want: "0 2 3 4"},
+		// The next one takes anew behind it, and has its tokens.
 		"an estimate that was too high, and a deadline before the other rule": {answers: two,
-			opts: []Option{Rules(own), PerHost(2, 0.25)}, latency: 8500 * time.Millisecond,
-			send: "e e<11 f@8 f", order: "e f f", want: "0 8 8 8.5(3.5s true)"},
+			opts: []Option{Rules(own), PerHost(1, 0.4)}, latency: 8500 * time.Millisecond,
+			send: "e e<10.2 e f@8", order: "e f e", want: "0 8 8.5(2s true) 10.5"},
 		"an estimate that was a bit too high, and another key": {opts: []Option{Rules(own), PerHost(1, 0.25)},
 			answers: []string{"200\n\n" + `{"usage": {"total_tokens": 9}}`}, latency: 2 * time.Second,
 			send: "e e f@1", want: "0 8 12", order: "e f e"},
