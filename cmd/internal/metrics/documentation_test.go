@@ -38,7 +38,7 @@ func TestDocumentation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := New(limiter, nil)
+	m := New(limiter, func() uint64 { return 0 })
 	if problems, err := testutil.GatherAndLint(m); err != nil || len(problems) > 0 {
 		t.Error(problems, err)
 	}

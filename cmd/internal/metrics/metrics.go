@@ -34,7 +34,7 @@ const (
 )
 
 // New returns metrics that include the counts of the limiter's rules, and the lines that the log
-// has lost. lostLines may be nil.
+// has lost.
 func New(l *httplimit.Limiter, lostLines func() uint64) *Metrics {
 	p := NewProcess("tb_policy", "policy file", true, lostLines)
 	register := promauto.With(p)

@@ -19,7 +19,6 @@ type Process struct {
 
 // NewProcess returns the metrics of a server that reloads something, whose metrics have a prefix.
 // loaded says that it has loaded that already. The metrics include the lines that the log has lost.
-// lostLines may be nil.
 func NewProcess(prefix, something string, loaded bool, lostLines func() uint64) *Process {
 	registry := prometheus.NewRegistry()
 	register := promauto.With(registry)
@@ -45,12 +44,7 @@ func NewProcess(prefix, something string, loaded bool, lostLines func() uint64) 
 	register.NewCounterFunc(prometheus.CounterOpts{
 		Name: "tb_lost_log_lines_total",
 		Help: "Lines of the log that were lost because standard error did not take them.",
-	}, func() float64 {
-		if lostLines == nil {
-			return 0
-		}
-		return float64(lostLines())
-	})
+	}, func() float64 { return float64(lostLines()) })
 	p.MustRegister(collectors.NewGoCollector(), collectors.NewBuildInfoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return p

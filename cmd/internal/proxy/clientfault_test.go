@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -159,10 +158,6 @@ func TestNoLongHeaderIsAFailureOfTheUpstream(t *testing.T) {
 	attack(t, refuse, "GET / HTTP/1.1\nHost: h\n"+strings.Repeat("A: b\n", 130)+"\n", "", "502")
 	upstream := httptest.NewUnstartedServer(http.NotFoundHandler())
 	upstream.EnableHTTP2, upstream.Config.MaxHeaderBytes = true, 10_000
-	upstream.StartTLS()
-	t.Cleanup(upstream.Close)
 	fields := strings.Repeat("X: "+strings.Repeat("x", 1000)+"\n", 20)
-	attack(t, nil, "GET / HTTP/1.1\nHost: h\n"+fields+"\n", "", "431", func(c *Config) {
-		c.Upstream, _ = url.Parse(upstream.URL)
-	})
+	attack(t, nil, "GET / HTTP/1.1\nHost: h\n"+fields+"\n", "", "431", over(t, upstream))
 }

@@ -38,7 +38,7 @@ func inMemory(t *testing.T, policy string, upstream roundTrip) (*Proxy, *testkit
 	log := testkit.NewTranscript()
 	p, err := New(Config{
 		Upstream: &url.URL{Scheme: "http", Host: "upstream"}, Policy: parsed, Access: AccessAll,
-		Log: log.Logger(),
+		Log: log.Logger(), LostLines: func() uint64 { return 0 },
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -31,12 +31,13 @@ func queued(l *net.TCPListener) bool { return tcpInfo(l).Unacked > 0 } // the le
 
 func bytesTaken(c *net.TCPConn) uint64 { return tcpInfo(c).Bytes_acked }
 
-// giveUpAfter makes the kernel give up a connection if the other side, which may be gone,
-// acknowledges nothing for a time. By default, and with 0, it tries for a quarter of an hour.
-func giveUpAfter(d time.Duration) func(_, _ string, conn syscall.RawConn) error {
-	ms := int(d.Milliseconds())
-	return func(_, _ string, conn syscall.RawConn) error {
-		return conn.Control(func(fd uintptr) { // an error leaves the default
+// giveUpAfter makes the kernel give up a connection if the other side, which may be gone, takes
+// nothing for a time. By default, and with 0, it tries for a quarter of an hour, and waits for an
+// other side that is busy, as the one of a WebSocket may be.
+func giveUpAfter(d time.Duration, c net.Conn) {
+	ms := int(min(d.Milliseconds(), math.MaxInt32))
+	if conn, err := c.(*net.TCPConn).SyscallConn(); err == nil {
+		_ = conn.Control(func(fd uintptr) { // an error leaves the default
 			_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, ms)
 		})
 	}

@@ -4,7 +4,6 @@ package proxy
 
 import (
 	"net"
-	"syscall"
 	"time"
 )
 
@@ -17,4 +16,4 @@ func queued(*net.TCPListener) bool { return false }
 // bytesTaken returns 0, because it is not known. What a Write has passed to the kernel counts.
 func bytesTaken(*net.TCPConn) uint64 { return 0 }
 
-func giveUpAfter(time.Duration) func(_, _ string, conn syscall.RawConn) error { return nil }
+func giveUpAfter(time.Duration, net.Conn) {}

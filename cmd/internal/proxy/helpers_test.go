@@ -35,7 +35,7 @@ func start(t *testing.T, policy string, upstream http.HandlerFunc, change ...fun
 	now := testkit.NewClock()
 	c := Config{
 		Upstream: target, PreserveHost: true, Access: AccessOff,
-		Log:     slog.New(slog.DiscardHandler),
+		Log: slog.New(slog.DiscardHandler), LostLines: func() uint64 { return 0 },
 		Options: []httplimit.Option{httplimit.WithLimiterOptions(tb.WithClock(now.Now))},
 	}
 	if policy != "" {
@@ -59,6 +59,13 @@ func start(t *testing.T, policy string, upstream http.HandlerFunc, change ...fun
 	front.Start()
 	t.Cleanup(front.Close)
 	return p, front.URL, now
+}
+
+// over is a change of the Config of start: the upstream is a server with TLS.
+func over(t *testing.T, s *httptest.Server) func(*Config) {
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return func(c *Config) { c.Upstream, _ = url.Parse(s.URL) }
 }
 
 // get sends a request and returns the response and its body. header has names and values.

@@ -33,7 +33,7 @@ type Config struct {
 	BodyTimeout time.Duration // between two pieces of a request's body; 0 for no limit
 
 	Log       *slog.Logger
-	LostLines func() uint64 // of the log; may be nil
+	LostLines func() uint64 // of the log
 	Access    Access
 	ShowKeys  bool // otherwise the log and the live page have hashes, except of addresses
 

@@ -13,9 +13,7 @@ import (
 )
 
 func newReloader(p *Proxy, name string) *daemon.Reloader {
-	return &daemon.Reloader{
-		What: "policy", Log: p.Log.With("file", name), Count: p.Metrics.Reload,
-	}
+	return &daemon.Reloader{What: "policy", Log: p.Log.With("file", name), Count: p.Metrics.Reload}
 }
 
 func (p *Proxy) reloaded(r *daemon.Reloader, x httplimit.Reload) {

@@ -16,8 +16,7 @@ import (
 // the client must not count as an error of the upstream.
 type requestBody struct {
 	io.ReadCloser
-	ended, failed, tooLate, closed atomic.Bool
-	answered                       atomic.Bool // by the upstream
+	ended, failed, tooLate, closed, answered atomic.Bool // the last one by the upstream
 
 	timeout time.Duration // for each piece; 0 for no limit
 	mu      sync.Mutex
@@ -32,10 +31,6 @@ type requestBody struct {
 // of net/http begins after the body, so an upstream that has stopped would keep a long one forever.
 var errStalled = fmt.Errorf("neither the next piece nor an answer: %w", os.ErrDeadlineExceeded)
 
-// errAborted ends a request that a transport of HTTP/2 has given up. It says so after a Read of the
-// body, which the client may leave open.
-var errAborted = errors.New("given up")
-
 func (p *Proxy) newBody(w http.ResponseWriter, body io.ReadCloser) *requestBody {
 	b := &requestBody{ReadCloser: body, timeout: p.BodyTimeout, conn: http.NewResponseController(w)}
 	b.patience = p.Timeout
@@ -43,7 +38,7 @@ func (p *Proxy) newBody(w http.ResponseWriter, body io.ReadCloser) *requestBody 
 		switch {
 		case b.answered.Load():
 		case b.closed.Load():
-			b.end(errAborted)
+			b.end(errNotTaken)
 		default:
 			b.end(errStalled)
 		}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -61,9 +60,7 @@ func TestAnswerBeforeTheEndOfTheRequest(t *testing.T) {
 		w.Header().Set("Status", "0")
 	}))
 	upstream.EnableHTTP2 = true
-	upstream.StartTLS()
-	t.Cleanup(upstream.Close)
-	_, front, _ := start(t, two, nil, func(c *Config) { c.Upstream, _ = url.Parse(upstream.URL) })
+	_, front, _ := start(t, two, nil, over(t, upstream))
 	for path, want := range map[string]string{"/": "200HTTP/2.00", "/reset": "502Bad Gateway\n"} {
 		body, w := io.Pipe()
 		defer w.Close()

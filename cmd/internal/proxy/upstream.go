@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,7 @@ const (
 	dialTimeout     = 10 * time.Second
 	idleConns       = 1024        // kept open, so that a burst needs few handshakes
 	continueTimeout = time.Second // until the upstream accepts a body that the client holds back
+	maxAttempts     = 3           // of a request that the upstream does not take
 )
 
 // statusClientGone is logged if the client closed the connection before the response, as in
@@ -29,12 +31,8 @@ const (
 const statusClientGone = 499
 
 func (p *Proxy) newReverseProxy() httputil.ReverseProxy {
-	dialer := &net.Dialer{Timeout: dialTimeout}
-	if p.Upstream.Scheme == "https" { // HTTP/2 uses a connection until it fails
-		dialer.Control = giveUpAfter(p.Timeout)
-	}
 	transport := &http.Transport{
-		DialContext: dialer.DialContext,
+		DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext,
 		// Bodies pass unchanged: a client that accepts compression asks for it itself.
 		DisableCompression:    true,
 		ForceAttemptHTTP2:     true,
@@ -54,28 +52,45 @@ func (p *Proxy) newReverseProxy() httputil.ReverseProxy {
 	}
 }
 
-// fewRetries is a transport that bounds how often a request reaches the upstream. net/http sends
-// one without a body again as long as the upstream closes a connection that served another request
-// before. So a request that makes the upstream close them, which the limiter counts once, would
-// reach it on each idle connection. After one retry only those that others return since are idle.
+// fewRetries is a transport that bounds how often a request, which the limiter counts once, reaches
+// the upstream. net/http sends one without a body again as long as the upstream closes a connection
+// that served another request before, and without end what an upstream of HTTP/2 resets. The last
+// attempt has a connection that was not idle before. fewRetries also gives up dead connections of
+// HTTP/2, which are used until they fail.
 type fewRetries struct{ *http.Transport }
 
 func (t fewRetries) RoundTrip(r *http.Request) (*http.Response, error) {
 	attempts := 0
-	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
-		if attempts++; attempts == 2 {
+	ctx, end := context.WithCancel(r.Context())
+	trace := &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
+		switch attempts++; {
+		case attempts == 2:
 			t.CloseIdleConnections()
+		case attempts > maxAttempts:
+			end()
+		}
+		c, ok := got.Conn.(*tls.Conn)
+		if ok && !got.Reused && c.ConnectionState().NegotiatedProtocol == "h2" {
+			giveUpAfter(t.ResponseHeaderTimeout, c.NetConn())
 		}
 	}}
-	answer, err := t.Transport.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
-	if err != nil && attempts == 0 {
+	answer, err := t.Transport.RoundTrip(r.WithContext(httptrace.WithClientTrace(ctx, trace)))
+	switch {
+	case err == nil:
+	case attempts == 0:
 		err = fmt.Errorf("%w: %w", errUnsent, err)
+	case attempts > maxAttempts:
+		err = errNotTaken
 	}
 	return answer, err
 }
 
 // errUnsent is about a request that had no connection, for example because TLS has failed.
 var errUnsent = errors.New("no connection")
+
+// errNotTaken is about a request that the upstream has left unanswered, and that is not sent again.
+// It also ends one whose body the client leaves open: HTTP/2 has its error after a Read of it.
+var errNotTaken = errors.New("the upstream has closed the stream or the connection without an answer")
 
 func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	r.Out.URL.RawQuery = r.In.URL.RawQuery // or parameters with a ; were missing
@@ -96,10 +111,7 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	r.Out.Header[chain] = r.In.Header[chain] // SetXForwarded appends to it
 	r.SetXForwarded()
 	for _, name := range []string{"X-Forwarded-Host", "X-Forwarded-Proto", p.addressHeader} {
-		if name == chain {
-			continue
-		}
-		if values := r.In.Header[name]; len(values) > 0 {
+		if values := r.In.Header[name]; name != chain && len(values) > 0 {
 			r.Out.Header[name] = values
 		}
 	}
@@ -151,7 +163,7 @@ func (rec *responseRecorder) clientFailure(r *http.Request, err error) int {
 	switch status := rec.request.failure(); {
 	case status != 0:
 		return status
-	case errors.Is(context.Cause(r.Context()), errAborted): // err is why
+	case errors.Is(context.Cause(r.Context()), errNotTaken): // err is why
 		return 0
 	case r.Context().Err() != nil, errors.Is(err, context.Canceled): // or the proxy stops
 		return statusClientGone
@@ -187,7 +199,8 @@ func isExhausted(err error) bool {
 // does not accept a request. The errors of net/http have no types.
 func blamesClient(err error) bool {
 	text := err.Error()
-	return strings.Contains(text, "PROTOCOL_ERROR") || strings.Contains(text, "COMPRESSION_ERROR")
+	return errors.Is(err, errNotTaken) || strings.Contains(text, "PROTOCOL_ERROR") ||
+		strings.Contains(text, "COMPRESSION_ERROR")
 }
 
 // responseBody is the body of the upstream's response. It counts the bodies that break off, unless

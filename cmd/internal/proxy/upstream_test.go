@@ -1,8 +1,10 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -186,6 +188,34 @@ func TestFewRetries(t *testing.T) {
 		t.Error(r.Status, requests.Load())
 	}
 	wantUpstreamError(t, p, "response")
+}
+
+// Nor is a request that an upstream of HTTP/2 resets sent again and again.
+func TestFewRetriesOverHTTP2(t *testing.T) {
+	var requests atomic.Int32
+	upstream := httptest.NewUnstartedServer(nil)
+	upstream.TLS = &tls.Config{NextProtos: []string{"h2"}}
+	upstream.Config.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){
+		"h2": func(_ *http.Server, c *tls.Conn, _ http.Handler) {
+			_, _ = io.WriteString(c, noSettings)
+			for b := make([]byte, 1<<14); ; {
+				n, err := c.Read(b)
+				if err != nil {
+					return
+				}
+				if bytes.Contains(b[:n], []byte("\x01\x05\x00\x00\x00\x01")) { // the header of a GET
+					requests.Add(1)
+					_, _ = io.WriteString(c, "\x00\x00\x04\x03\x00\x00\x00\x00\x01\x00\x00\x00\x01")
+				}
+			}
+		},
+	}
+	p, front, _ := start(t, "", nil, over(t, upstream))
+	r, _ := get(t, front)
+	if r.StatusCode != http.StatusBadGateway || requests.Load() != maxAttempts ||
+		strings.Contains(scrape(t, p), `tb_upstream_errors_total{reason="response"} 1`) {
+		t.Error(r.Status, requests.Load())
+	}
 }
 
 func wantUpstreamError(t *testing.T, p *Proxy, reason string) {

@@ -99,7 +99,7 @@ func TestMetricsOfRulesInRedis(t *testing.T) {
 	if err := s.SetConfig(all); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newMetrics(s, nil).Gather(); err != nil {
+	if _, err := newMetrics(s, func() uint64 { return 0 }).Gather(); err != nil {
 		t.Error(err)
 	}
 }
