@@ -35,9 +35,8 @@ type script struct {
 	answer  func(n int, r *http.Request) *http.Response
 }
 
-// newScript returns a base that answers the attempts with these headers, and the rest with 200. The
-// first line of a header is the status, and a body may be behind an empty line. The answer
-// "200 late" comes when the context has ended.
+// newScript returns a base with these answers, and 200 for the rest. Behind the status and an empty
+// line an answer may have a body. "200 late" comes when the context has ended.
 func newScript(headers ...string) *script {
 	return &script{begin: time.Now(), answer: func(n int, r *http.Request) *http.Response {
 		if n >= len(headers) {
@@ -328,7 +327,6 @@ func TestWaits(t *testing.T) {
 		// What comes back moves what waits, in its order, and not faster than the other rule allows.
 		"estimates that were too high": {opts: []Option{Rules(settled, requests)}, answers: two,
 			latency: 2 * time.Second, send: "e f a f", want: "0 2 3 4"},
-		// The next one takes anew behind it, and has its tokens.
 		"an estimate that was too high, and a deadline before the other rule": {answers: two,
 			opts: []Option{Rules(own), PerHost(1, 0.4)}, latency: 8500 * time.Millisecond,
 			send: "e e<10.2 e f@8", order: "e f e", want: "0 8 8.5(2s true) 10.5"},
