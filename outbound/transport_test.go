@@ -330,7 +330,7 @@ func TestWaits(t *testing.T) {
 		"an estimate that was too high, and a deadline before the other rule": {answers: two,
 			opts: []Option{Rules(own), PerHost(1, 0.4)}, latency: 8500 * time.Millisecond,
 			send: "e e<10.2 e f@8", order: "e f e", want: "0 8 8.5(2s true) 10.5"},
-		"an estimate that was a bit too high, and another key": {opts: []Option{Rules(own), PerHost(1, 0.25)},
+		"an estimate a bit too high, and another key": {opts: []Option{Rules(own), PerHost(1, 0.25)},
 			answers: []string{"200\n\n" + `{"usage": {"total_tokens": 9}}`}, latency: 2 * time.Second,
 			send: "e e f@1", want: "0 8 12", order: "e f e"},
 		"costs that one rule supplies faster than the other": {order: "e e g",
