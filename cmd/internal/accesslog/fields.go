@@ -152,8 +152,8 @@ func (f *fields) fillTime(rec *Record) (err error) {
 }
 
 // fillRequest is fill for a format in which programs write all kinds of messages. A request has a
-// method, a path or a status; a message may have an address or a host, too. With pino, several lines
-// have parts of a request: the one with req and res counts, and in Fastify the first.
+// method, a path or a status; a message may have an address or a host, too. With pino, several
+// lines have parts of a request: the one with req and res counts, and in Fastify the first.
 func (f *fields) fillRequest(rec *Record) error {
 	err := f.fill(rec)
 	has := func(path string) bool {

@@ -319,7 +319,7 @@ func TestMessagesBetweenRequests(t *testing.T) {
 		caddyLine + "\n" + `{"ts":1431857103,"logger":"http.handlers.reverse_proxy","msg":"aborting",` +
 			`"request":{"remote_ip":"192.0.2.7","method":"GET","uri":"/"},"status":502}`,
 		logfmtLine + "\nts=1431857103 level=info msg=starting",
-		pino(`"msg":"incoming request"`) + `{"time":1431857103001,"res":{"statusCode":200}}`, // of Fastify
+		pino(`"msg":"incoming request"`) + `{"time":1431857103001,"res":{"statusCode":200}}`,
 		pino(`"msg":"incoming request"`) + pino(`"res":{"statusCode":500},"err":{"type":"a"},"reqId":1`),
 		pino(`"res":{"statusCode":500},"err":{"type":"a"}`) + pino(`"msg":"so"`), // of pino-http
 		"#Fields: date time c-ip sc-status\n2015-05-17 10:05:03 192.0.2.7 200",

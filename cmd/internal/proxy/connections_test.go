@@ -19,7 +19,7 @@ import (
 )
 
 // A client that reads slowly gets its answer. One that reads no more is cut off, by a task of the
-// process. The clock of the test stands still while somebody waits for a socket.
+// process. The clock of the test stands still while a goroutine waits for a socket.
 func TestClientsMustRead(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the system does not say what a client has taken")

@@ -90,7 +90,7 @@ var errUnsent = errors.New("no connection")
 
 // errNotTaken is about a request that the upstream has left unanswered, and that is not sent again.
 // It also ends one whose body the client leaves open: HTTP/2 has its error after a Read of it.
-var errNotTaken = errors.New("the upstream has closed the stream or the connection without an answer")
+var errNotTaken = errors.New("the upstream has closed the stream or connection without an answer")
 
 func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	r.Out.URL.RawQuery = r.In.URL.RawQuery // or parameters with a ; were missing

@@ -111,7 +111,7 @@ func TestAPolicyByHand(t *testing.T) {
 			"#Fields: date time cs-uri-stem cs-uri-query\n" +
 				strings.Repeat("2001-09-09 01:46:40 /a ?q=1&r=2\n", 3), "2/1 a 2/1"},
 		{"query of AWS WAF", `{"name": "a", "limit_keys": ["query:q"], ` + config + `}`,
-			strings.Repeat(`{"timestamp":1e9,"httpRequest":{"uri":"/a","args":"q=1"}}`+"\n", 3), "2/1 a 2/1"},
+			strings.Repeat(`{"timestamp":1e9,"httpRequest":{"uri":"/","args":"q=1"}}`+"\n", 3), "2/1 a 2/1"},
 		{
 			"selector", `{"selector": {"methods": ["POST"], "hosts": ["h"], "pathPrefix": "/v1/"},
 				"rules": [{"name": "a", "limit_keys": [], ` + config + `}]}`,

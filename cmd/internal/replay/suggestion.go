@@ -41,8 +41,8 @@ type Suggestion struct {
 	found *suggest.Result // of all requests
 }
 
-// RateBurst has the least burst with which at most the share of each kind of clients that matters is
-// ever refused at a rate, 0 if that is above 1,073,741,824.
+// RateBurst has the least burst with which at most the share of each kind of clients that matters
+// is ever refused at a rate, 0 if that is above 1,073,741,824.
 type RateBurst struct {
 	Rate  Rate   `json:"rate"`
 	Burst uint64 `json:"burst"`
