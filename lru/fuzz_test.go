@@ -74,7 +74,7 @@ func TestSameKeysAsExactLRU(t *testing.T) {
 		{use, touch, insert, replace, full, wait},
 		{insert, insert, touch, full, wait},
 	}
-	schedules := 1000
+	schedules := 400
 	if testing.Short() {
 		schedules = 200
 	}

@@ -6,7 +6,10 @@ import (
 	"testing"
 )
 
-var whole = flag.Bool("release", false, "release the whole tree and use it: takes minutes")
+var (
+	all   = flag.Bool("all", false, "test the scripts that make commits, tags and programs")
+	whole = flag.Bool("release", false, "release the whole tree and use it: takes minutes")
+)
 
 // Users install the commands and import the modules of a release as from a public proxy, in a
 // place that has neither the clone nor its workspace.

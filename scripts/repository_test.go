@@ -38,13 +38,8 @@ func (r repository) commit(commands string) {
 // newRepository returns the repository that git commands make in an empty directory.
 func newRepository(t *testing.T, commands string) repository {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("runs the go command many times")
-	}
-	for _, program := range []string{"git", "bash"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skip(program, " is not installed")
-		}
+	if !*all && !*whole {
+		t.Skip("tests scripts of maintainers: run with -all")
 	}
 	tree, err := filepath.Abs("..")
 	if err != nil {

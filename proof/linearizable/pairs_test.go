@@ -14,7 +14,7 @@ import (
 // goroutines can, and then a call that shows the tokens left. In random histories, calls mostly
 // overlap because a goroutine is descheduled, and that is rare between two instructions.
 func TestPairsAreLinearizable(t *testing.T) {
-	rounds := 20_000
+	rounds := 10_000
 	if testing.Short() {
 		rounds /= 10
 	}

@@ -29,7 +29,7 @@ func TestSurvivorsStandInTheCode(t *testing.T) {
 			for _, where := range quoted.FindAllString(row[1], -1) {
 				name := strings.Trim(where, "`")
 				name = name[strings.LastIndex(name, ".")+1:]
-				if !regexp.MustCompile(`(func .*\b|var )` + name + `\b`).MatchString(code) {
+				if !regexp.MustCompile(`(?m)^(func (\([^)]*\) )?|var )` + name + `\b`).MatchString(code) {
 					t.Errorf("%s has no %s", pkg, where)
 				}
 			}

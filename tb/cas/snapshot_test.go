@@ -175,7 +175,7 @@ func TestSnapshotWhileTheTableGrows(t *testing.T) {
 			}
 		}
 	})
-	for range 20 {
+	for range 8 {
 		seen := map[string]bool{}
 		last := math.Inf(-1)
 		for key, s := range l.Snapshot() {

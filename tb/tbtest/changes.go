@@ -184,7 +184,7 @@ func manyChangesOfTheRateLoseNothing(s *suite) {
 	f.granted("a", capacity, 0)
 	b := ideal.New(f.limit)
 	b.Take(f.Now(), tokens(capacity))
-	for range 10_000 {
+	for range 5_000 {
 		f.Advance(time.Duration(rng.IntN(10_000_000)))
 		per := []time.Duration{time.Second, 999_999_937, 86399 * time.Millisecond}[rng.IntN(3)]
 		limit := tb.Limit{Capacity: capacity, Tokens: 1 + rng.Int64N(1000), Per: per}

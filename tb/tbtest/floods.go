@@ -29,7 +29,7 @@ func (f *fixture) flood(calls, n int, step time.Duration, mayRefuse bool) {
 	}
 }
 
-const floodCalls = 100_000
+const floodCalls = 50_000
 
 func floodDoesNotResetADrainedKey(s *suite) {
 	for _, step := range []time.Duration{0, time.Microsecond, 100 * time.Microsecond} {
