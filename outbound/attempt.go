@@ -267,14 +267,14 @@ func (a *attempt) refusal(parts []part, within time.Duration) error {
 }
 
 // giveBack gives back what the charges of parts have taken. Cancel gives nothing back while another
-// attempt waits behind, because that keeps its slot. If all attempts of the key take anew, in this
-// process alone, and after a settlement, a settlement gives back more.
+// attempt waits behind, because that keeps its slot. A settlement gives back more: of an estimate,
+// or if all attempts of the key take anew, which those of other processes do not.
 func (a *attempt) giveBack(parts []part, isMoved bool) {
 	for i := range parts {
 		p := &parts[i]
 		switch {
 		case p.slot.IsZero():
-		case p.rule.Usage != nil || isMoved && !a.t.isShared:
+		case isMoved && !a.t.isShared, !isMoved && p.rule.Usage != nil:
 			_ = p.charge.Settle(0) // a store that fails gives nothing back
 		default:
 			p.charge.Cancel()

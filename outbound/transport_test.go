@@ -344,6 +344,9 @@ func TestWaits(t *testing.T) {
 			answers: []string{"200\nanthropic-ratelimit-requests-remaining: 0\n" +
 				"anthropic-ratelimit-requests-reset: 1.2s\n\n" + `{"usage": {"total_tokens": 2}}`},
 			latency: time.Second / 2, send: "a a", want: "0 1.7"},
+		"estimates, in a pause that does not move another process": {opts: []Option{Rules(sixes)},
+			answers: []string{"200\nX-RateLimit-Remaining: 0\nX-RateLimit-Reset: 9"}, processes: 2,
+			latency: time.Second, send: "a b c d", order: "a b d c", want: "0 2 14 20"},
 		"refusals without a wait": {opts: []Option{Rules(sixes)}, answers: []string{"429", "429"},
 			latency: time.Second, send: "a a a", want: "0 2 8"},
 		// All of the estimate comes back, also behind a settlement of more than another estimate.
