@@ -146,7 +146,7 @@ func (a *attempt) learn(p *part, x *answer, stops bool, now time.Time) {
 			a.leave(p, left, 0, now)
 		})
 	} else if level, err := p.charge.Level(now); err == nil && level.Tokens >= left+1 {
-		a.leave(p, left, 0, now) // in whole tokens
+		a.t.move(k, now, func() { a.leave(p, left, 0, now) }) // in whole tokens, also what waits
 	}
 }
 
