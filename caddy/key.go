@@ -66,8 +66,8 @@ var (
 	closed = regexp.MustCompile(`^((http\.error|http\.request|system|time)(\..*)?|[^.]*)$`)
 	// inOtherRoutes matches the placeholders that handlers of requests lack.
 	inOtherRoutes = regexp.MustCompile(`\{http\.(error|intercept|reverse_proxy|token_bucket)\.`)
-	// underscored matches the header fields with _ in their names, in both forms of a key.
-	underscored = regexp.MustCompile(`^header:.*_|\{http\.request\.header\.[^{}]*_`)
+	// dropped matches the header fields with _ or . in their names, in both forms of a key.
+	dropped = regexp.MustCompile(`^header:.*_|\{http\.request\.header\.[^{}]*[_.]`)
 )
 
 // checkPlaceholder returns an error if nothing sets a placeholder of this name. The module
@@ -123,9 +123,9 @@ func doubts(p *policy.Policy) (warnings []string) {
 				case inKey && (strings.Contains(k, "request.remote}") || strings.Contains(k, "remote.port}")):
 					why = "has the port of the peer, so each connection has a bucket of its own: ip:address" +
 						" has one for the client"
-				case underscored.MatchString(k):
-					why = "has a field that Caddy drops, as each one with _ in its name, unless the option" +
-						" expected_underscore_headers of the server has it"
+				case dropped.MatchString(k):
+					why = "has a field that Caddy drops, as each with _ or . in its name, unless" +
+						" expected_underscore_headers or expected_dot_headers of the server has it"
 				case strings.Contains(ofCaddy.ReplaceAllString(k, ""), "{"):
 					why = "has a placeholder that has no value unless a module or the directive map sets it"
 				default:

@@ -97,7 +97,7 @@ func TestKeysThatMayNotBeWhatTheySeem(t *testing.T) {
 	const proxied = "{http.reverse_proxy.status_code}"
 	rule := policy.Rule{
 		Match: map[string]string{proxied: "200", "{http.request.remote.host}": "::1"},
-		Tiers: policy.Tiers{By: proxied}, Priority: policy.Priority{By: "{http.request.header.A_B}"},
+		Tiers: policy.Tiers{By: proxied}, Priority: policy.Priority{By: "{http.request.header.A.B}"},
 		Cost: policy.Cost{Source: "header:x_cost"},
 	}
 	if got := doubts(policy.Rules(rule)); len(got) != 4 {
