@@ -21,11 +21,13 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
 )
 
-// Bounds on a connection.
+// Bounds on a connection. A call that is too large is an error, with which Envoy lets the request
+// pass. So a call may have more than clients can send to Envoy: by default 60 KiB of header fields,
+// which each descriptor may have, and of which a tracer passes tracestate on in the call's header.
+// The bound of that header is the one of grpc, 16 MiB.
 const (
 	connectTimeout = 10 * time.Second // for the handshakes
-	maxMessage     = 1 << 20          // bytes of a request
-	maxHeader      = 16 << 10
+	maxMessage     = 16 << 20         // bytes of a request
 )
 
 // streamWorkers is how many goroutines handle requests one after another. Each further request gets
@@ -50,7 +52,7 @@ func newServer(
 	r.stopped, r.stop = context.WithCancel(context.Background())
 	options := []grpc.ServerOption{
 		grpc.ConnectionTimeout(connectTimeout),
-		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxHeaderListSize(maxHeader),
+		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.MaxConcurrentStreams(f.MaxStreams),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			MaxConnectionIdle: f.MaxIdle, MaxConnectionAge: f.MaxAge, MaxConnectionAgeGrace: f.MaxAgeGrace,

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/grpc/status"
 
@@ -61,6 +63,24 @@ func TestHealth(t *testing.T) {
 	for len(r.Log.Lines) > 0 {
 		if line := <-r.Log.Lines; strings.Contains(line, "cut off") {
 			t.Error(line)
+		}
+	}
+}
+
+// A call may have as much as clients send to Envoy: all of their header in each descriptor, and in
+// the header of the call what a tracer passes on. An error would let the request pass.
+func TestLargeRequest(t *testing.T) {
+	r := run(t, yearly("1"))
+	large := strings.Repeat("x", 60<<10)
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "tracestate", large)
+	all := append(slices.Repeat([]string{"other=" + large}, maxDescriptors-1), "k=v")
+	for _, want := range []ratelimit.RateLimitResponse_Code{
+		ratelimit.RateLimitResponse_OK, ratelimit.RateLimitResponse_OVER_LIMIT,
+	} {
+		answer, err := ratelimit.NewRateLimitServiceClient(dial(t, r.address)).
+			ShouldRateLimit(ctx, request(0, all...))
+		if err != nil || answer.GetOverallCode() != want {
+			t.Errorf("%v, %v, want %v", answer.GetOverallCode(), err, want)
 		}
 	}
 }
