@@ -95,7 +95,7 @@ func (l *shared) exec(ctx context.Context, c *call) error {
 	}
 	n := l.node(c.parts[0].key)
 	opened, err := n.breaker.enter(l.local())
-	if err != nil {
+	if err != nil && !l.leases.closed.Load() { // Close asks anyway
 		c.reuse()
 		return err
 	}

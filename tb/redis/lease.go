@@ -23,7 +23,7 @@ type leases struct {
 	keys *xsync.MapOf[string, *lease]
 
 	mu      sync.Mutex
-	closed  bool
+	closed  atomic.Bool    // is set under mu
 	timer   *time.Timer    // of the next sweep, or nil
 	sweeper sync.WaitGroup // waits for the timer
 }
@@ -184,11 +184,11 @@ func (ls *leases) extra(m *layout, old *claim, units uint64) uint64 {
 }
 
 // giveBack gives back what a claim of x has left: a grant of size units is one of what was spent,
-// and one of what is left, at the same instant.
-func (ls *leases) giveBack(ctx context.Context, x *lease, c *claim) error {
+// and one of what is left, at the same instant. It reports whether the server has failed.
+func (ls *leases) giveBack(ctx context.Context, x *lease, c *claim) bool {
 	left := c.left.Swap(0)
 	if left == 0 {
-		return nil
+		return false
 	}
 	l, m := ls.l, c.layout
 	before := c.after
@@ -200,10 +200,10 @@ func (ls *leases) giveBack(ctx context.Context, x *lease, c *claim) error {
 	switch {
 	case err == nil:
 		l.counts.returned.Add(m.undo(&s, &it), m.scale)
-	case errors.As(err, &e) && (e.Cause == CauseOpen || e.Cause == CauseBusy): // nothing was sent
+	case errors.As(err, &e) && e.health() == unknown: // nothing was sent
 		c.left.Add(left)
 	}
-	return err
+	return e.health() == failed
 }
 
 // get returns key's lease. It is nil if the table is full or closed.
@@ -213,7 +213,7 @@ func (ls *leases) get(key string) *lease {
 	}
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if ls.closed || ls.keys.Size() >= maxLeases {
+	if ls.closed.Load() || ls.keys.Size() >= maxLeases {
 		return nil
 	}
 	x, _ := ls.keys.LoadOrStore(key, &lease{key: key, busy: make(chan struct{}, 1)})
@@ -223,7 +223,7 @@ func (ls *leases) get(key string) *lease {
 
 // schedule starts the timer of the next sweep. The lock is held.
 func (ls *leases) schedule() {
-	if ls.timer == nil && !ls.closed {
+	if ls.timer == nil && !ls.closed.Load() {
 		ls.sweeper.Add(1)
 		ls.timer = time.AfterFunc(time.Duration(ls.life)*time.Microsecond, func() {
 			defer ls.sweeper.Done()
@@ -239,10 +239,10 @@ func (ls *leases) schedule() {
 }
 
 // sweep removes the leases that have ended, or all after their renewals, and gives back their
-// tokens, so many at a time that they share commands. After an error it gives nothing back, so that
-// a server that does not answer delays it by one timeout.
+// tokens, so many at a time that they share commands. After a failure it gives nothing more back to
+// that node, so that a server that does not answer delays it by one timeout.
 func (ls *leases) sweep(all bool) {
-	var failed atomic.Bool
+	var down sync.Map // the nodes that have failed
 	var under sync.WaitGroup
 	most := maxShared * maxBuckets
 	if ls.l.stats().Breaker == BreakerRecovering { // it would refuse more
@@ -264,11 +264,11 @@ func (ls *leases) sweep(all bool) {
 		<-x.busy
 		if gone {
 			ls.keys.Delete(key)
-			if !c.isEmpty() {
+			if n := ls.l.node(key); !c.isEmpty() {
 				places <- struct{}{}
 				under.Go(func() {
-					if !failed.Load() && ls.giveBack(context.Background(), x, c) != nil {
-						failed.Store(true)
+					if _, ok := down.Load(n); !ok && ls.giveBack(context.Background(), x, c) {
+						down.Store(n, true)
 					}
 					<-places
 				})
@@ -289,7 +289,7 @@ func (ls *leases) forget(key string) {
 
 func (ls *leases) close() {
 	ls.mu.Lock()
-	ls.closed = true
+	ls.closed.Store(true)
 	if ls.timer != nil && ls.timer.Stop() {
 		ls.sweeper.Done()
 	}

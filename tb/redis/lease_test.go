@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"errors"
+	"math"
 	"runtime"
 	"strconv"
 	"strings"
@@ -159,39 +160,43 @@ func TestCallForAllTokensEndsTheLease(t *testing.T) {
 // Without a place in the table, a call goes to the server.
 func TestKeyWithoutALease(t *testing.T) {
 	l := newLeased(t, time.Minute)
-	l.leases.mu.Lock()
-	l.leases.closed = true
-	l.leases.mu.Unlock()
+	l.leases.closed.Store(true)
 	for range 10 {
 		allow1(t, l)
 	}
 	if s := l.Stats(); s.Leased > 0 || s.Granted != 10 {
 		t.Errorf("Stats: %+v", s)
 	}
-	l.leases.closed = false
+	l.leases.closed.Store(false)
 	decide(t, l, strings.Repeat("a", longest+1), ByServer)
 	if l.leases.keys.Size() > 0 {
 		t.Error("the table has a long key")
 	}
 }
 
+// newLeases returns a limiter with a leased token for each of so many keys.
+func newLeases(t *testing.T, c rueidis.Client, keys int) *Limiter {
+	l := newLimiter(t, c, slow, WithLease(48*time.Hour))
+	for i := range 2 * keys { // the second call on a key takes a token ahead
+		decide(t, l, strconv.Itoa(i%keys), ByServer)
+	}
+	return l
+}
+
+// One of the keys has a foreign value, whose error concerns no other lease.
 func TestCloseSharesCommands(t *testing.T) {
-	for _, state := range []BreakerState{BreakerClosed, BreakerRecovering} {
+	for _, state := range []BreakerState{BreakerClosed, BreakerRecovering, BreakerOpen} {
 		const keys = 1000
-		limit := tb.Limit{Capacity: 100, Tokens: 1, Per: time.Hour}
-		l := newLimiter(t, dial(t, redistest.Start(t)), limit, WithLease(3*time.Hour))
-		for i := range 2 * keys { // the second call on a key takes a token ahead
-			decide(t, l, strconv.Itoa(i%keys), ByServer)
-		}
-		before := l.Stats()
-		if state == BreakerRecovering {
-			l.nodes[0].breaker.state, l.nodes[0].breaker.most = state, leastInFlight
-		}
+		l := newLeases(t, dial(t, redistest.Start(t)), keys)
+		do(t, l.client, "SET", l.name("7"), "foreign")
+		before, b := l.Stats(), &l.nodes[0].breaker
+		b.state, b.most, b.probe, b.cause = state, leastInFlight, math.MaxInt64, errTest
 		l.Close()
 		s := l.Stats()
-		if n := s.Commands - before.Commands; n > keys/4 && state == BreakerClosed ||
-			s.ReturnedTokens != keys {
-			t.Errorf("%d commands, and %v tokens were given back, want %d", n, s.ReturnedTokens, keys)
+		if n := s.Commands - before.Commands; n > keys/4 && state != BreakerRecovering ||
+			s.ReturnedTokens != keys-1 {
+			t.Errorf("%v: %d commands, and %v tokens were given back, want %d",
+				state, n, s.ReturnedTokens, keys-1)
 		}
 	}
 }
@@ -378,10 +383,8 @@ func TestCloseGivesBackALeaseThatIsUnderWay(t *testing.T) {
 	call := renewing(t.Context(), l)
 	closed := make(chan struct{})
 	go func() { l.Close(); close(closed) }()
-	for closed := false; !closed; runtime.Gosched() {
-		l.leases.mu.Lock()
-		closed = l.leases.closed
-		l.leases.mu.Unlock()
+	for !l.leases.closed.Load() {
+		runtime.Gosched()
 	}
 	resume()
 	if o := <-call; o.err != nil || !o.Allowed {
