@@ -112,9 +112,8 @@ func (k *link) stats() ServerStats {
 		Commands: k.commands.Load(), Loaded: k.loaded.Load(), Stale: k.stale.Load(),
 		InFlight: int(k.inFlight.Load()),
 	}
-	local := k.local()
 	for i := range k.nodes {
-		k.nodes[i].addTo(&s, local, origin.UnixMicro())
+		k.nodes[i].addTo(&s, k.local(), origin.UnixMicro())
 	}
 	return s
 }

@@ -62,8 +62,9 @@ func ParseAddress(address string) (rueidis.ClientOption, error) {
 		err = errors.New("protocol: want 2 or 3")
 	case o.SelectDB < 0:
 		err = errors.New("database: want 0 or more")
-	case o.Dialer.Timeout < 0 || o.ConnWriteTimeout < 0:
-		err = errors.New("dial_timeout, write_timeout: want 0 or more, such as 250ms")
+	case q.Has("dial_timeout") && o.Dialer.Timeout <= 0,
+		q.Has("write_timeout") && o.ConnWriteTimeout <= 0:
+		err = errors.New("dial_timeout, write_timeout: want more than 0, such as 250ms")
 	default:
 		err = addCertificate(o.TLSConfig, q)
 	}
