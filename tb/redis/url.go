@@ -69,7 +69,7 @@ func ParseAddress(address string) (rueidis.ClientOption, error) {
 		err = addCertificate(o.TLSConfig, q)
 	}
 	if err != nil {
-		return rueidis.ClientOption{}, fmt.Errorf("%q: %w", u.Redacted(), err)
+		return rueidis.ClientOption{}, fmt.Errorf("%q: %w", u.Scheme+"://"+u.Host+u.Path, err)
 	}
 	o.DisableCache = true
 	o.PipelineMultiplex = -1 // one connection, so that no call waits for a further one

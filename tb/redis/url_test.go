@@ -66,7 +66,7 @@ func TestParseAddress(t *testing.T) {
 		"redis://h?dial_timeout=0s":     "dial_timeout, write_timeout: want more than 0",
 		"redis://h?write_timeout=0":     "dial_timeout, write_timeout: want more than 0",
 		"redis://h?write_timeout=5":     `invalid write timeout: "5"; want host:port or a URL`,
-		"redis://u:secret@h/0?typo=1":   `parameter "typo": want one of [addr cert`,
+		"redis://u:secret@h/0?pass=sec": `"redis://h/0": parameter "pass": want one of [addr cert`,
 		"redis://h?db=1;typo":           "invalid semicolon",
 		"redis://h?protocol=resp2":      "protocol: want 2 or 3",
 		"redis://u:12/sec@h":            "in a password / # ? % are %2F",
