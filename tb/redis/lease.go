@@ -240,11 +240,11 @@ func (ls *leases) schedule() {
 
 // sweep removes the leases that have ended, or all after their renewals, and gives back their
 // tokens, so many at a time that they share commands. After a failure it gives nothing more back to
-// that node, so that a server that does not answer delays it by one timeout.
+// that node, so that a server that does not answer delays it by one timeout, or some in a cluster.
 func (ls *leases) sweep(all bool) {
 	var down sync.Map // the nodes that have failed
 	var under sync.WaitGroup
-	most := maxShared * maxBuckets
+	most := maxInFlight / 2                        // so a silent node leaves half to others
 	if ls.l.stats().Breaker == BreakerRecovering { // it would refuse more
 		most = leastInFlight
 	}
