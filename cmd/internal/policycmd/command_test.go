@@ -137,6 +137,11 @@ func TestExplainWhatIsMissing(t *testing.T) {
 		 "limit_keys": [], "algorithm_config": {"rps": 1, "burst": 1}}]}},
 		{"id": "three", "spec": {"rules": [{"name": "r", "limit_keys": ["header:x-real-ip"],
 		 "algorithm_config": {"rps": 1, "burst": 1}}]}}]}`
+	const two = `RULE   MODE     KEY           COST  BURST  RATE  DECISION OF A FULL BUCKET
+two/r  enforce  all requests  1     1      1/s   granted, 0 left
+
+These rules do not apply: one/r, three/r
+`
 	for _, tt := range []struct{ request, header, want string }{
 		{"GET /v1/x", "", `RULE   MODE     KEY          COST  BURST  RATE  DECISION OF A FULL BUCKET
 one/r  enforce  query:user=  1     1      1/s   refused: lacks query:user (400)
@@ -155,12 +160,8 @@ These rules do not apply: one/r, two/r, three/r
 
 These rules do not apply: one/r, two/r, three/r
 `},
-		{"GET /", "Host: h.test", `RULE   MODE     KEY           COST  BURST  RATE  ` +
-			`DECISION OF A FULL BUCKET
-two/r  enforce  all requests  1     1      1/s   granted, 0 left
-
-These rules do not apply: one/r, three/r
-`},
+		{"GET /", "Host: h.test", two},
+		{"GET http://h.test/", "Host: other.test", two}, // net/http reads no Host beside it
 	} {
 		var out bytes.Buffer
 		c := Explain{File: "-", Request: tt.request, From: netip.MustParseAddr("::1")}

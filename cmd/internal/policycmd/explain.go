@@ -1,6 +1,7 @@
 package policycmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -95,10 +96,8 @@ func (c *Explain) request() (*http.Request, error) {
 		}
 		r.Header.Add(name, strings.TrimSpace(value))
 	}
-	// A server moves Host from the header to Request.Host.
-	if host := r.Header.Get("Host"); host != "" {
-		r.Host = host
-	}
+	// A server moves Host from the header to Request.Host, unless the target has a host (RFC 9112).
+	r.Host = cmp.Or(r.Host, r.Header.Get("Host"))
 	r.Header.Del("Host")
 	return r, nil
 }
