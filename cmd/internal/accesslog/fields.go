@@ -153,7 +153,8 @@ func (f *fields) fillTime(rec *Record) (err error) {
 
 // fillRequest is fill for a format in which programs write all kinds of messages. A request has a
 // method, a path or a status; a message may have an address or a host, too. With pino, several
-// lines have parts of a request: the one with req and res counts, and in Fastify the first.
+// lines have parts of a request: the one with req and res counts, and in Fastify the first. If the
+// client went away, res has no status.
 func (f *fields) fillRequest(rec *Record) error {
 	err := f.fill(rec)
 	has := func(path string) bool {
@@ -163,6 +164,7 @@ func (f *fields) fillRequest(rec *Record) error {
 	switch {
 	case !has("req.url"):
 		isRequest = isRequest || len(rec.Status) > 0 && !has("res.statusCode") && !has("res.status")
+	case has("responseTime"): // at the end of a request
 	case len(rec.Status) == 0:
 		isRequest = string(f.text(fieldPino)) == "incoming request"
 	default:
@@ -294,5 +296,5 @@ var usual = [numFields][]string{
 		"ClientRequestUserAgent", "httpRequest.userAgent", "req.headers.user-agent",
 		"properties.userAgent", "cs(User-Agent)"},
 	fieldLogger: {"logger"},
-	fieldPino:   {"msg", "message", "reqId", "err.type"},
+	fieldPino:   {"msg", "message", "reqId", "err.type", "responseTime"},
 }

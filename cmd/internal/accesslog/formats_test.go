@@ -224,6 +224,11 @@ func TestJSONLines(t *testing.T) {
 			`"remoteAddress":"::ffff:192.0.2.7"},` +
 			`"res":{"statusCode":200,"headers":{"content-length":17}},"msg":"request completed"}`,
 			request{at, "::ffff:192.0.2.7", "", "h.example", "/a"}},
+		{"pino-http, aborted", `{"time":1431857103000,"req":{"url":"/a"},"res":{"statusCode":null},` +
+			`"responseTime":2,"msg":"request aborted"}`, request{at, "", "", "", "/a"}},
+		{"pino-http with quietReqLogger", `{"time":1431857103000,"reqId":1,"req":{"url":"/a"},` +
+			`"res":{"statusCode":500},"err":{"type":"Error"},"responseTime":2}`,
+			request{at, "", "", "", "/a"}},
 		{"request line and path", `{"logger":"http.access","msec":1431857103.5,` +
 			`"remote_addr":"192.0.2.7","request":"GET /a?b HTTP/1.1","uri":"/index.html"}`,
 			request{"2015-05-17T10:05:03.5Z", "192.0.2.7", "", "", "/a"}},
