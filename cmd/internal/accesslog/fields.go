@@ -24,6 +24,7 @@ const (
 	fieldAgent
 	fieldLogger // of Caddy; it is not in fieldNames, as what tells the lines of pino apart
 	fieldPino
+	fieldKind // of the line
 	numFields
 )
 
@@ -109,15 +110,11 @@ func (f *fields) fill(rec *Record) error {
 			break
 		}
 	}
-	if len(rec.Method) == 0 {
-		rec.Method = f.text(fieldMethod)
-	}
+	rec.Method = First(rec.Method, f.text(fieldMethod))
 	if len(rec.Query) == 0 {
 		rec.Query = bytes.TrimPrefix(f.text(fieldQuery), []byte{'?'}) // of ASP.NET Core
 	}
-	if host := f.text(fieldHost); host != nil {
-		rec.Host = host
-	}
+	rec.Host = First(f.text(fieldHost), rec.Host)
 	if status := f.text(fieldStatus); isStatus(status) {
 		rec.Status = status
 	}
@@ -151,20 +148,27 @@ func (f *fields) fillTime(rec *Record) (err error) {
 	return err
 }
 
+// besides are kinds of lines beside the one of the request: earlier ones in the audit log of
+// Kubernetes, and what Azure Front Door and Application Gateway say of probes and rules.
+var besides = []string{"RequestReceived", "ResponseStarted", "FrontDoorHealthProbeLog",
+	"FrontDoorWebApplicationFirewallLog", "FrontdoorWebApplicationFirewallLog",
+	"ApplicationGatewayFirewallLog"}
+
 // fillRequest is fill for a format in which programs write all kinds of messages. A request has a
 // method, a path or a status; a message may have an address or a host, too. With pino, several
-// lines have parts of a request: the one with req and res counts, and in Fastify the first. If the
-// client went away, res has no status.
+// lines have parts of a request: the one with req and res counts, and in Fastify the first.
 func (f *fields) fillRequest(rec *Record) error {
 	err := f.fill(rec)
-	has := func(path string) bool {
-		return slices.ContainsFunc(f.slots[path], func(i int) bool { return f.values[i] != nil })
+	if slices.Contains(besides, string(f.text(fieldKind))) {
+		return ErrMessage
 	}
+	isSet := func(slot int) bool { return f.values[slot] != nil }
+	has := func(path string) bool { return slices.ContainsFunc(f.slots[path], isSet) }
 	isRequest := len(rec.Path) > 0 || isMethod(rec.Method)
 	switch {
 	case !has("req.url"):
 		isRequest = isRequest || len(rec.Status) > 0 && !has("res.statusCode") && !has("res.status")
-	case has("responseTime"): // at the end of a request
+	case has("responseTime"): // at the end of a request, which has no status if it was aborted
 	case len(rec.Status) == 0:
 		isRequest = string(f.text(fieldPino)) == "incoming request"
 	default:
@@ -297,4 +301,5 @@ var usual = [numFields][]string{
 		"properties.userAgent", "cs(User-Agent)"},
 	fieldLogger: {"logger"},
 	fieldPino:   {"msg", "message", "reqId", "err.type", "responseTime"},
+	fieldKind:   {"category", "stage"},
 }

@@ -153,10 +153,7 @@ func (r *Reader) NoFormat() error {
 	if r.Lines == 0 {
 		return fmt.Errorf("%s: %w", r.name, ErrEmpty)
 	}
-	err := fmt.Errorf("%s: no valid line in %d", r.name, r.Lines)
-	if r.first != nil {
-		err = fmt.Errorf("%w; %w", err, r.first)
-	}
+	err := fmt.Errorf("%s: no valid line in %d; %w", r.name, r.Lines, r.first)
 	if hint := r.Hint(); hint != "" {
 		err = fmt.Errorf("%w; %s", err, hint)
 	}

@@ -215,11 +215,8 @@ func (rep *Report) writeNotes(b *strings.Builder) {
 		}
 	}
 	lines := func(title string, list []string) {
-		for i, line := range list {
-			if i == 0 {
-				notes.WriteString(title + ":\n")
-			}
-			fmt.Fprintf(&notes, "  %s\n", line)
+		if len(list) > 0 {
+			fmt.Fprintf(&notes, "%s:\n  %s\n", title, strings.Join(list, "\n  "))
 		}
 	}
 	lines("The first malformed lines", rep.Malformed)

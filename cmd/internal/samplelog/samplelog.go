@@ -32,8 +32,7 @@ func New(lines int) io.Reader {
 		return fmt.Sprintf("2001:db8:bad::%x", rng.IntN(1<<16))
 	})
 	for len(s.requests) < lines {
-		const crawls = 0.01 // of all visits
-		if hour := s.hour(); rng.Float64() < crawls {
+		if hour := s.hour(); rng.Float64() < 0.01 { // of all visits
 			s.crawl(hour)
 		} else {
 			s.visit(hour)
