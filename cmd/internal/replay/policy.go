@@ -126,8 +126,8 @@ func (p *policyMode) decide(at pending) (granted bool, err error) {
 		p.outcome.Refused++
 		return false, nil
 	}
-	if status := values[theStatus]; status != "" {
-		settlement.ReadStatus(status)
+	if status := values[theStatus]; !slices.Contains([]string{"", "460", "499"}, status) {
+		settlement.ReadStatus(status) // and not one for a client that has left
 	}
 	settlement.Finish() // at the time of the line
 	p.outcome.Granted++

@@ -132,6 +132,10 @@ func TestAPolicyByHand(t *testing.T) {
 				requestLine("GET / HTTP/1.1"), " 200 ", " 401 ", 1), 3) +
 				strings.Replace(requestLine("GET / HTTP/1.1"), "01:46", "02:46", 1), "11/2 a 11/2",
 		},
+		{"clients that left", `{"name": "a", "limit_keys": [], "algorithm_config": {"rps": 1, "burst": 2,
+			"cost_source": "response:status", "status_costs": {"4xx": 0}}}`, // the estimate stands
+			strings.Repeat(strings.Replace(requestLine("GET / HTTP/1.1"), " 200 ", " 499 ", 1), 3),
+			"2/1 a 2/1"},
 		{
 			"exceptions", `{"except": [{"pathExact": "/health"}, {"hosts": ["h"], "methods": ["PUT"]}],
 				"rules": [{"name": "a", "limit_keys": [], "except": [{"ip:address": ["1.1.1.2"]}], ` + config +
