@@ -224,8 +224,8 @@ func TestJSONLines(t *testing.T) {
 			`"remoteAddress":"::ffff:192.0.2.7"},` +
 			`"res":{"statusCode":200,"headers":{"content-length":17}},"msg":"request completed"}`,
 			request{at, "::ffff:192.0.2.7", "", "h.example", "/a"}},
-		{"pino-http, aborted", `{"time":1431857103000,"req":{"url":"/a"},"res":{"statusCode":null},` +
-			`"responseTime":2,"msg":"request aborted"}`, request{at, "", "", "", "/a"}},
+		{"pino, aborted", `{"time":1431857103000,"req":{"url":"/a"},"responseTime":2,` +
+			`"res":{"statusCode":null},"msg":"request aborted"}`, request{at, "", "", "", "/a"}},
 		{"pino-http with quietReqLogger", `{"time":1431857103000,"reqId":1,"req":{"url":"/a"},` +
 			`"res":{"statusCode":500},"err":{"type":"Error"},"responseTime":2}`,
 			request{at, "", "", "", "/a"}},

@@ -78,3 +78,10 @@ func IsForwarding(name string) bool {
 	plain := strings.ToLower(strings.ReplaceAll(name, "_", "-"))
 	return strings.HasPrefix(plain, "x-forwarded") || plain == "x-real-ip" || plain == "forwarded"
 }
+
+// Drops reports whether tb-proxy drops a field before any rule, with the defaults of its flags:
+// one that a peer may have forged, one that upstreams may read as another, and one for a proxy.
+func Drops(name string, trusted bool) bool {
+	return !trusted && IsForwarding(name) || strings.Contains(name, "_") || name == "Forwarded" ||
+		name == "Proxy-Authorization"
+}

@@ -19,3 +19,14 @@ func TestStrayPercents(t *testing.T) {
 		}
 	}
 }
+
+func TestDroppedFields(t *testing.T) {
+	for name, want := range map[string][2]bool{ // of a trusted proxy and of others
+		"X-Api-Key": {false, false}, "X-Real-Ip": {false, true}, "X_api_key": {true, true},
+		"Forwarded": {true, true}, "Proxy-Authorization": {true, true},
+	} {
+		if got := [2]bool{Drops(name, true), Drops(name, false)}; got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+}

@@ -24,7 +24,7 @@ var Vars = kong.Vars{
 	"policy_file":    "The policy; - is standard input.",
 	"policy_request": "Method and target of the request.",
 	"policy_header": "A header field of the request, as in 'X-Api-Key: k1'; may be repeated. As in" +
-		" tb-proxy, X-Real-IP and the like count only from --trusted-proxies.",
+		" tb-proxy, X-Real-IP and the like count only from --trusted-proxies, but no name with _.",
 	"policy_from":    "Address from which the request comes.",
 	"policy_trusted": "Networks of the proxies whose X-Forwarded-For is believed.",
 }

@@ -54,11 +54,10 @@ func (c *Explain) Run(ctx context.Context, std cli.IO) error {
 	if err != nil {
 		return err
 	}
-	if !limiter.TrustsPeer(r) { // tb-proxy drops what a client may have forged
-		maps.DeleteFunc(r.Header, func(name string, _ []string) bool {
-			return beforerules.IsForwarding(name)
-		})
-	}
+	trusted := limiter.TrustsPeer(r)
+	maps.DeleteFunc(r.Header, func(name string, _ []string) bool {
+		return beforerules.Drops(name, trusted)
+	})
 	from := "unknown" // as in a key
 	if a := limiter.ClientAddress(r); a.IsValid() {
 		from = a.String()

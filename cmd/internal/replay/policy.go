@@ -76,7 +76,7 @@ func (p *policyMode) pack(rec *accesslog.Record, format accesslog.Format) pendin
 	p.packed = compositekey.Append(p.packed, strings.Join(forwarded, ","))
 	for i, part := range p.parts {
 		v := part.value(rec)
-		if len(v) > 0 {
+		if len(v) > 0 && i < headers {
 			part.seen++
 		}
 		switch {
@@ -103,10 +103,10 @@ func (p *policyMode) decide(at pending) (granted bool, err error) {
 	if forwarded != "" {
 		r.Header["X-Forwarded-For"] = []string{forwarded}
 	}
-	trusted := p.limiter.TrustsPeer(r)
 	for i, part := range p.parts[headers:] {
 		name := strings.TrimPrefix(part.name, "header:")
-		if v := values[headers+i]; v != "" && (trusted || !beforerules.IsForwarding(name)) {
+		if v := values[headers+i]; v != "" && !beforerules.Drops(name, p.limiter.TrustsPeer(r)) {
+			part.seen++
 			r.Header[name] = strings.Split(v, "\n")
 		}
 	}
