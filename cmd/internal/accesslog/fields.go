@@ -231,7 +231,7 @@ type Schema struct {
 	// "status" and "agent" to the field that holds it, in the formats that name their fields: JSON,
 	// logfmt, W3C and LogFormat. Without a name, the usual fields hold it. In JSON, a path such as
 	// "request.headers.X-Api-Key" names a nested field. An array stands for its first element, or for
-	// its list of addresses. With ".*" behind the path, its texts have newlines between them.
+	// its list of addresses. With "[*]" behind the path, its texts have newlines between them.
 	Names map[string]string
 	// Extra are the fields for Record.Fields.
 	Extra []string

@@ -66,9 +66,9 @@ func mend(line []byte) []byte {
 }
 
 // collect sets the values of the paths that lead into an object. A name may be a path itself: some
-// programs write {"source.ip": …} for {"source": {"ip": …}}. If a name occurs twice, the last
-// member counts. An array stands for its first element, as in the headers of Caddy, or for a list
-// of addresses, and with ".*" behind its path for all texts. Of a null, the next candidate counts.
+// write {"source.ip": …} for {"source": {"ip": …}}. Of a name that occurs twice, the last member
+// counts, and of a null the next candidate. An array stands for its first element, as in Caddy, or
+// for a list of addresses, and with [*] behind its path, as no header field is named, for all texts.
 func (p *jsonParser) collect(line []byte, object gjson.Result) {
 	before := len(p.path)
 	object.ForEach(func(name, value gjson.Result) bool {
@@ -88,7 +88,7 @@ func (p *jsonParser) collect(line []byte, object gjson.Result) {
 			if first := value.Get("0"); first.Type != gjson.JSON {
 				p.set(slots, jsonText(line, first))
 			}
-			if all := p.slots[string(append(p.path, ".*"...))]; len(all) > 0 {
+			if all := p.slots[string(append(p.path, "[*]"...))]; len(all) > 0 {
 				p.set(all, joinTexts(value, '\n'))
 			}
 		}

@@ -93,8 +93,9 @@ func TestAPolicyByHand(t *testing.T) {
 		},
 		{ // programs differ in which value they take
 			"repeated field", `{"name": "a", "limit_keys": ["header:x-api-key"], ` + config + `}`,
-			strings.Repeat(strings.Replace(get("", "k1"), `"k1"`, `"k1","k2"`, 1), 3) + get("", "k1"),
-			"1/3 a 1/3",
+			strings.Repeat(strings.Replace(get("", "k1"), `"k1"`, `"k1","k2"`, 1), 3) + get("", "k1") +
+				strings.Repeat(strings.Replace(get("", "k1"), "X-Cost", "X-Api-Key.*", 1), 2),
+			"2/4 a 2/4",
 		},
 		{
 			"query and match", `{"name": "q", "limit_keys": ["query:q"], "match": {"header:host": "h"}, ` +

@@ -59,7 +59,7 @@ func newParts(p *policy.Policy) (parts []*part, fields []string) {
 			at, name := len(fields), strings.TrimPrefix(key, "header:")
 			variable := "http_" + strings.ToLower(strings.ReplaceAll(name, "-", "_"))
 			name = "request.headers." + name
-			fields = append(fields, name+".*", name, variable)
+			fields = append(fields, name+"[*]", name, variable)
 			i, parts = len(parts), append(parts, &part{name: key,
 				value: func(rec *accesslog.Record) []byte {
 					return accesslog.First(rec.Fields[at : at+3]...)
