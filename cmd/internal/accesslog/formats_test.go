@@ -309,7 +309,8 @@ func TestMessagesBetweenRequests(t *testing.T) {
 		return `{"time":1431857103000,"req":{"method":"GET","url":"/"},` + more + "}\n"
 	}
 	for _, log := range []string{
-		caddyLine + "\n" + `{"ts":1431857103,"msg":"using config","server_name":"srv0"}`,
+		caddyLine + "\n" + `{"ts":1431857103,"logger":"pki.ca.local","path":"storage:pki/root.crt"}`,
+		caddyLine + "\n" + `{"ts":1431857103,"logger":"admin.api","method":"POST","uri":"/load"}`,
 		caddyLine + "\n" + `{"ts":1431857103,"logger":"token_bucket","msg":"limiter default: rule a` +
 			` refused a request","client_ip":"127.0.0.10","method":"GET","path":"/p3"}`,
 		logfmtLine + "\nts=1431857103 level=info msg=starting",

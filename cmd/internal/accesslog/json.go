@@ -18,10 +18,10 @@ type jsonParser struct {
 }
 
 // Caddy and its module of this project write messages about requests, with their method and path,
-// to loggers whose names begin so. The logger of another program may be http.access or http.server.
-var messageLoggers = [][]byte{[]byte("http.log"), []byte("http.handlers."),
-	[]byte("http.reverse_proxy."), []byte("token_bucket")}
-var accessLog = []byte("http.log.access")
+// and about files and requests of their own to loggers whose names begin so. The logger of another
+// program may be http.access or http.server.
+var messageLoggers = []string{"http.log", "http.handlers.", "http.reverse_proxy.", "token_bucket",
+	"http.matchers.", "http.acme_client", "tls.", "pki.", "admin.api"}
 
 var (
 	errObject = &lack{0, "want one JSON object a line"}
@@ -43,8 +43,8 @@ func (p *jsonParser) parse(line []byte, rec *Record) error {
 	p.path = p.path[:0]
 	p.collect(line, object)
 	logger := p.text(fieldLogger)
-	isIn := func(begin []byte) bool { return bytes.HasPrefix(logger, begin) }
-	if !isIn(accessLog) && slices.ContainsFunc(messageLoggers, isIn) {
+	isIn := func(begin string) bool { return bytes.HasPrefix(logger, []byte(begin)) }
+	if !isIn("http.log.access") && slices.ContainsFunc(messageLoggers, isIn) {
 		return ErrMessage
 	}
 	err := p.fillRequest(rec)
@@ -67,8 +67,8 @@ func mend(line []byte) []byte {
 
 // collect sets the values of the paths that lead into an object. A name may be a path itself: some
 // write {"source.ip": …} for {"source": {"ip": …}}. Of a name that occurs twice, the last member
-// counts, and of a null the next candidate. An array stands for its first element, as in Caddy, or
-// for a list of addresses, and with [*] behind its path, as no header field is named, for all texts.
+// counts, and of a null the next candidate. An array stands for its first element, as in Caddy, for
+// a list of addresses, or with [*] behind its path, as no header field is named, for all texts.
 func (p *jsonParser) collect(line []byte, object gjson.Result) {
 	before := len(p.path)
 	object.ForEach(func(name, value gjson.Result) bool {
