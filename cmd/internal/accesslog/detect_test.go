@@ -30,7 +30,6 @@ func TestNearestFormat(t *testing.T) {
 	for _, tt := range []struct{ log, nearest, lack string }{
 		{`192.0.2.7 - - [17/May/2015:10:05:03] "GET / HTTP/1.1" 200 1`, "common", errTime.want},
 		{`192.0.2.7 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" OK 1`, "common", errStatus.want},
-		{`192.0.2.7 [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1`, "common", errClient.want},
 		{`{"ts":[1431857103],`, "json", errJSON.want},
 		{`{"remote_addr":"192.0.2.7","status":200}`, "json", errNoTime.want},
 		{`{"ts":1431857103,"msg":"starting"}`, "json", ErrMessage.Error()},

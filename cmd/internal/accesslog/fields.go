@@ -149,10 +149,10 @@ func (f *fields) fillTime(rec *Record) (err error) {
 }
 
 // besides are kinds of lines beside the one of the request: earlier ones in the audit log of
-// Kubernetes, and what Azure Front Door and Application Gateway say of probes and rules.
+// Kubernetes, and in Azure those of rules, of probes and (false) of one cache that asks another.
 var besides = []string{"RequestReceived", "ResponseStarted", "FrontDoorHealthProbeLog",
 	"FrontDoorWebApplicationFirewallLog", "FrontdoorWebApplicationFirewallLog",
-	"ApplicationGatewayFirewallLog"}
+	"ApplicationGatewayFirewallLog", "false"}
 
 // fillRequest is fill for a format in which programs write all kinds of messages. A request has a
 // method, a path or a status; a message may have an address or a host, too. With pino, several
@@ -301,5 +301,5 @@ var usual = [numFields][]string{
 		"properties.userAgent", "cs(User-Agent)"},
 	fieldLogger: {"logger"},
 	fieldPino:   {"msg", "message", "reqId", "err.type", "responseTime"},
-	fieldKind:   {"category", "stage"},
+	fieldKind:   {"properties.isReceivedFromClient", "category", "stage"},
 }
