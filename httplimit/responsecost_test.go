@@ -32,9 +32,7 @@ func TestCostReportedInTheResponse(t *testing.T) {
 		{"", []string{"1e17"}, 200, true}, // as much as the bucket can owe
 		{"", nil, 10, false},
 		{"", []string{""}, 10, false},
-		{"", []string{"-5"}, 10, false},
 		{"", []string{"many"}, 10, false},
-		{"", []string{"1e999"}, 200, true},
 		{"", []string{"5, 6"}, 6, true},
 		{"", []string{"5, x"}, 10, true},
 		{`, "max_cost": 30`, []string{"1e309"}, 30, true},
@@ -42,7 +40,6 @@ func TestCostReportedInTheResponse(t *testing.T) {
 		{"", []string{"5", "x"}, 10, true},
 		{"", []string{"x", "50"}, 50, true},
 		{"", []string{"x", "y"}, 10, false},
-		{`, "min_cost": 3, "max_cost": 30`, []string{"1"}, 3, true},
 		{`, "min_cost": 3, "max_cost": 30`, []string{"0"}, 3, true},
 		{`, "min_cost": 3, "max_cost": 30`, []string{"20"}, 20, true},
 		{`, "min_cost": 3, "max_cost": 30`, []string{"31"}, 30, true},
@@ -91,13 +88,18 @@ func TestResponsesThatSettle(t *testing.T) {
 		}, bytes: 33, byField: 25, byStatus: 1},
 		"copies": {handler: func(w http.ResponseWriter, _ *http.Request) {
 			io.WriteString(w, "1")
-			io.Copy(w, struct{ io.Reader }{strings.NewReader(strings.Repeat("x", 40))})
+			io.Copy(w, struct{ io.Reader }{strings.NewReader(strings.Repeat("x", 600))})
 			w.Header().Set("X-Usage", "26") // too late
-		}, bytes: 41, byField: 25, byStatus: 1},
+		}, bytes: 601, byField: 25, byStatus: 1},
 		"copies at once": {handler: func(w http.ResponseWriter, _ *http.Request) {
 			io.Copy(w, struct{ io.Reader }{strings.NewReader("x")})
 			w.Header().Set("X-Usage", "26") // too late
 		}, bytes: 1, byField: 25, byStatus: 1},
+		"cannot copy": {handler: func(w http.ResponseWriter, r *http.Request) {
+			if _, err := io.Copy(w, iotest.ErrReader(io.ErrClosedPipe)); err != nil {
+				status(http.StatusTeapot)(w, r)
+			}
+		}, byField: 25, byStatus: 3},
 		"flushes": {handler: func(w http.ResponseWriter, _ *http.Request) {
 			w.(http.Flusher).Flush()
 			w.Header().Set("X-Usage", "26") // too late
@@ -145,7 +147,7 @@ func TestResponsesThatSettle(t *testing.T) {
 					defer func() { _ = recover() }()
 					s.handler.ServeHTTP(w, httptest.NewRequest(c.method, "/", nil))
 				}()
-				if got := 100 - s.left(); got != want {
+				if got := 100 - s.left() + s.Stats()[0].Table.Unpaid; got != want {
 					t.Errorf("%s, %s, %T: %v tokens, want %v", name, source, w, got, want)
 				}
 				if name == "panics at once" && costs != "" { // what recovers may answer with any status
@@ -303,7 +305,7 @@ func TestUsage(t *testing.T) {
 		"not to be read": {nil, func(w http.ResponseWriter) { w.Header().Set("Content-Encoding", "br") },
 			10, 10},
 		"copied": {nil, func(w http.ResponseWriter) {
-			io.Copy(w, struct{ io.Reader }{strings.NewReader("used 33")})
+			io.Copy(w, struct{ io.Reader }{strings.NewReader(sprintf("used %600d", 33))})
 		}, 10, 33},
 	} {
 		for place, opts := range stores {

@@ -341,13 +341,19 @@ func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 }
 
 func (h hijacker) ReadFrom(src io.Reader) (int64, error) {
-	h.s.readHeader(http.StatusOK, h.Header())
-	if h.s.usage != nil {
-		return io.Copy(struct{ io.Writer }{h.meter}, src)
+	metered := struct{ io.Writer }{h.meter}
+	// It reads the header with the first byte. If src fails before, the handler can still answer.
+	n, err := io.Copy(metered, io.LimitReader(src, 512))
+	if err != nil || n < 512 {
+		return n, err
 	}
-	n, err := io.Copy(h.ResponseWriter, src)
-	h.s.bytes += n
-	return n, err
+	to, before := io.Writer(h.ResponseWriter), h.s.bytes
+	if h.s.usage != nil {
+		to = metered
+	}
+	rest, err := io.Copy(to, src)
+	h.s.bytes = before + rest
+	return n + rest, err
 }
 
 // observe reports the header of the response to the adaptive rules. Only the first call has an

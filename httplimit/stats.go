@@ -21,8 +21,7 @@ type RuleStats struct {
 	// other rules refused is in neither. ShadowGranted and ShadowRefused count the same
 	// while the rule is a shadow rule.
 	Granted, Refused, ShadowGranted, ShadowRefused uint64
-	// Rejected counts the requests with status 400: a key of the rule is missing or there more than
-	// once, or servers read the path differently.
+	// Rejected counts the requests with status 400: see Refusal.
 	Rejected uint64
 	// Errors counts the requests that the Store could not decide on, or not settle.
 	Errors uint64
