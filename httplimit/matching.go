@@ -89,7 +89,8 @@ func (c *call) isException(all []exception) bool {
 	for i := range all {
 		e := &all[i]
 		contains := func(p netip.Prefix) bool { return p.Contains(c.client()) }
-		if picked, _, plain := picks(&e.Selector, c.r, c.l.foldPaths); picked && plain &&
+		isUpper := len(e.Methods) == 0 || c.r.Method == strings.ToUpper(c.r.Method)
+		if picked, _, plain := picks(&e.Selector, c.r, c.l.foldPaths); picked && plain && isUpper &&
 			(len(e.networks) == 0 || slices.ContainsFunc(e.networks, contains)) {
 			return true
 		}
@@ -220,7 +221,7 @@ func picks(s *policy.Selector, r *http.Request, foldPaths bool) (picked, ambiguo
 	if p = withoutParameters(slashed(p)); p == "*" || strings.Contains(p, "//") {
 		p = resolved(p)
 	}
-	plain = p == r.URL.Path
+	plain = p == r.URL.Path || p == "/"+r.URL.Path // http.StripPrefix may have removed the slash
 	if foldPaths {
 		p, raw = strings.ToLower(p), strings.ToLower(raw)
 	}

@@ -173,6 +173,7 @@ func TestExceptionsOfAPolicyAndOfARule(t *testing.T) {
 			{"192.0.2.1", []string{"GET", "Host: STATUS.test.:8080"}, false},
 			{"192.0.2.1", []string{"PUT", "Host: status.test"}, true},
 			{"192.0.2.1", []string{"GET", "Host: xstatus.test"}, true},
+			{"192.0.2.1", []string{"get", "Host: status.test"}, true},
 			{"10.9.9.9", []string{"/health"}, false}, {"10.9.9.9", []string{"//./health"}, true},
 			{"10.9.9.9", []string{"/health/"}, true}, {"10.9.9.9", []string{"/healt%68"}, true},
 			{"192.0.2.1", []string{"/health"}, true},
@@ -277,12 +278,8 @@ func TestSelectorPicksPaths(t *testing.T) {
 		{Selector{PathPrefix: "//v1/./"}, "/v1/x", true},
 		{Selector{PathExact: "/a/../v1"}, "/v1", true},
 		{Selector{PathPrefix: "/v1"}, "/./v1//x", true},
-		{Selector{PathPrefix: "/v1"}, "/x/../v1/x", true},
 		{Selector{PathPrefix: "/v1"}, "/v1/..", false},
-		{Selector{PathPrefix: "/v1"}, "/v1/x/..", true},
-		{Selector{PathPrefix: "/v1"}, "/v1/.", true},
 		{Selector{PathPrefix: "/v1"}, "v1/x", true},
-		{Selector{PathExact: "/v1"}, "/../v1", true},
 		// Parameters before the last segment.
 		{Selector{PathPrefix: "/v1/"}, "/v1;a=b/x", true},
 		{Selector{PathPrefix: "/v1/"}, "/v1;/x", true},
@@ -301,6 +298,10 @@ func TestSelectorPicksPaths(t *testing.T) {
 			t.Errorf("%+v picks %q: %v", c.selector, c.path, got)
 		}
 	}
+	r := &http.Request{URL: &url.URL{Path: "v1"}} // as of http.StripPrefix
+	if _, _, plain := picks(&Selector{PathExact: "/v1"}, r, false); !plain {
+		t.Error("a path without its slash is no exception")
+	}
 }
 
 func TestSelectorPicksHostsAndMethods(t *testing.T) {
@@ -316,7 +317,6 @@ func TestSelectorPicksHostsAndMethods(t *testing.T) {
 		{"POST", "a.example.", true},
 		{"POST", "a.example:80:90", true}, // to servers that read up to the first colon
 		{"POST", "[::1]:80", true},
-		{"POST", "[::1]:80:90", true},
 		{"POST", "[0:0::1]:80", true},
 		{"GET", "a.example", false},
 		{"post", "a.example", true},

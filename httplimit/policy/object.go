@@ -58,7 +58,6 @@ func as[T any](o *object, path Path, raw any, want string) (v T, ok bool) {
 	return v, ok
 }
 
-// put writes a field that is set or required.
 func (o *object) put(name string, value any, isSet bool) {
 	if isSet {
 		o.isSet = true

@@ -119,7 +119,7 @@ type Selector struct {
 }
 
 // Exception picks requests that are not limited: those that its Selector picks, from a client in
-// Networks. It must have a field. A path that servers may read differently is not an exception.
+// Networks. It must have a field. A path or method that servers may read differently is none.
 type Exception struct {
 	Selector
 	// Networks are addresses and networks, as Match has for ip:address. None means all clients.
