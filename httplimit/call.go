@@ -110,7 +110,6 @@ const (
 	early  // data of HTTP/3 has an address that may be forged
 )
 
-// enforced yields the entries whose rules are not shadow rules.
 func (c *call) enforced() iter.Seq[*entry] {
 	return func(yield func(*entry) bool) {
 		for i := range c.entries {

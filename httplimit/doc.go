@@ -59,9 +59,7 @@
 // # Hostile clients
 //
 // A header field, a query parameter and a claim that nothing verifies have the values that a client
-// invents. [policy.Policy.Warnings] lists rules that such values escape. A request that has a key
-// of a rule more than once, or a path that servers read differently, is refused with 400: see
-// docs/policy.md.
+// invents. [policy.Policy.Warnings] lists rules that such values escape: see docs/policy.md.
 //
 // # The files, as a request goes through them
 //

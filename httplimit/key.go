@@ -103,7 +103,7 @@ func headerValue(name string) func(*call) (string, bool) {
 			return strings.Join(values, ","), false
 		}
 		v := strings.TrimFunc(values[0], isBlank) // HTTP/2 has blanks, too
-		return v, len(values) > 1 || isCredentials && hasTwoEnds(v)
+		return v, len(values) > 1 || isCredentials && areUnclear(v)
 	}
 }
 

@@ -14,12 +14,8 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// Limiter applies a policy to requests. It is safe for concurrent use.
-//
-// Most applications wrap their handler with Middleware. Decide and Admit are for applications that
-// cannot, and Take is for servers that write no http.ResponseWriter. SetPolicy replaces the policy,
-// SetFields and SetSharedSecret change a setting, and Reset forgives one client. ClientAddress and
-// TrustsPeer are for proxies.
+// Limiter applies a policy to requests. It is safe for concurrent use. Most applications wrap their
+// handler with Middleware. Decide, Admit and Take are for those that cannot.
 type Limiter struct {
 	settings
 	policy atomic.Pointer[compiled]

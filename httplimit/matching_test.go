@@ -18,6 +18,10 @@ func TestRepeatedKeysAreRefused(t *testing.T) {
 		{jsonRule("r", `["header:cookie"]`, 2, ""), "Cookie: k=a", "Cookie: k=a|Cookie: k=b"},
 		{jsonRule("r", `["header:authorization"]`, 2, ""), "Authorization: Basic eA==",
 			"Authorization: basic eA==e"},
+		{jsonRule("r", `["header:authorization"]`, 2, ""), "Authorization: Basic eHg/",
+			"Authorization: Basic eHg_"},
+		{jsonRule("r", `["header:authorization"]`, 2, ""), "Authorization: Bearer a",
+			"Authorization: x BEARER a"},
 		{jsonRule("r", `["query:k"]`, 2, ""), "/?k=a", "/?k=a#b"},
 		{jsonRule("r", `["query:k"]`, 2, ""), "/?k=a&x=1;2", "/?;k=a"},
 		{jsonRule("r", `["query:k"]`, 2, ""), "/?k=a", "/?k=a;x"},
@@ -32,7 +36,7 @@ func TestRepeatedKeysAreRefused(t *testing.T) {
 		{jsonRule("r", `["jwt:org"]`, 2, ""), "Authorization: " + token(`{"org": "a"}`),
 			"Authorization: Basic eA==|Authorization: " + token(`{"org": "a"}`)},
 		{jsonRule("r", `["jwt:org"]`, 2, ""), "Authorization: " + token(`{"org": "a"}`),
-			"Authorization: e.. " + token(`{"org": "a"}`)},
+			"Authorization: e.e. " + token(`{"org": "a"}`)},
 		{plans("gold", 2), "K: 1|Plan: gold", "K: 1|Plan: gold|Plan: free"},
 	} {
 		s := newSite(t, jsonRules(`"jwt": "unverified"`, c.rule))

@@ -64,7 +64,6 @@ func (l *Limiter) reset(r *rule, text string) error {
 	return err
 }
 
-// masked matches the text of a key with a hash of FormatMaskedKey.
 var masked = regexp.MustCompile(`=sha256:[0-9a-f]{12}( |$)`)
 
 // keysOf returns the keys whose text is the key of a bucket, as the store has them.
@@ -90,7 +89,6 @@ func (r *rule) keysOf(text string) (keys []string, err error) {
 	return keys, err
 }
 
-// longValue matches the value of a KeyPart in place of one that is too long.
 var longValue = regexp.MustCompile(`^sha256:([0-9a-f]{64})$`)
 
 // keyOf returns the key with these parts, as the store has it. It reports false if they are not the

@@ -73,6 +73,9 @@ func normalizeCredentials(v string) string {
 	if len(words) == 0 {
 		return ""
 	}
+	if w := words[0]; len(words) == 1 && len(w) > 7 && strings.EqualFold(w[:6], "bearer") {
+		words = []string{"bearer", w[7:]} // chi skips any byte behind Bearer
+	}
 	switch words[0] = strings.ToLower(words[0]); {
 	case words[0] == "basic": // servers skip what is not base64, and a last character alone
 		text := notBase64.ReplaceAllString(strings.Join(words[1:], ""), "")
@@ -85,10 +88,12 @@ func normalizeCredentials(v string) string {
 	return strings.Join(words, " ")
 }
 
-// hasTwoEnds reports whether credentials of Basic go on after a =, where some servers end them.
-func hasTwoEnds(v string) bool {
-	return len(v) > 5 && strings.EqualFold(v[:5], "basic") && isBlank(rune(v[5])) &&
-		strings.Contains(strings.TrimRight(v, "="), "=")
+// areUnclear reports whether servers read credentials differently. Laravel takes the last Bearer.
+// Some end those of Basic at a =, and some read - and _ as + and /, which others skip.
+func areUnclear(v string) bool {
+	v = strings.ToLower(v)
+	return strings.LastIndex(v, "bearer ") > 0 || len(v) > 5 && v[:5] == "basic" &&
+		isBlank(rune(v[5])) && strings.ContainsAny(strings.TrimRight(v, "="), "=-_")
 }
 
 func isBlank(r rune) bool { return r == ' ' || r == '\t' }
@@ -236,7 +241,7 @@ func unverifiedClaims(values []string) (claims map[string]any, ambiguous bool) {
 		return isSpace(r) || strings.ContainsRune(`,;="`, r) // as in Bearer token="…"
 	})
 	tokens := slices.DeleteFunc(words, func(word string) bool {
-		return word[0] != 'e' || strings.Count(word, ".") != 2 // base64 of {
+		return strings.Count(word, ".") != 2 || !strings.Contains(word, ".e") // base64 of {
 	})
 	ambiguous = len(values) > 1 || len(tokens) > 1
 	if len(tokens) == 0 {

@@ -125,7 +125,6 @@ func ParseNetwork(s string) (netip.Prefix, bool) {
 	return unmapped(p), !isEmbedding && !isNone
 }
 
-// unmapped returns a network of IPv4 addresses in IPv6 form as the network of IPv4 addresses.
 func unmapped(p netip.Prefix) netip.Prefix {
 	if p.Addr().Is4In6() && p.Bits() >= 96 {
 		return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
