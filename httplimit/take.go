@@ -49,9 +49,9 @@ func handBack(own, r *http.Request) { own.MultipartForm, own.Pattern = r.Multipa
 //
 // Decide returns the decision of the binding rule. If the request is granted, that rule has the
 // fewest tokens left. If it is refused with 429, the rule has the longest wait, or a bucket that
-// the cost can never fit. With 400 its key or path is at fault: see Refusal. Decide returns the zero
-// Decision, which has no Rule, if no rule applied, the store failed, the request ended or it was
-// early data.
+// the cost can never fit. With 400 its key or path is at fault: see Refusal. Decide returns the
+// zero Decision, which has no Rule, if no rule applied, the store failed, the request ended or it
+// was early data.
 //
 // If a rule has its cost in the response, the estimate stands: Admit settles it. The rate of an
 // adaptive rule stays as it is.
