@@ -87,9 +87,9 @@ func TestResponsesThatSettle(t *testing.T) {
 			w.Write(make([]byte, 3))
 		}, bytes: 33, byField: 25, byStatus: 1},
 		"copies": {handler: func(w http.ResponseWriter, _ *http.Request) {
-			io.WriteString(w, "1")
-			io.Copy(w, struct{ io.Reader }{strings.NewReader(strings.Repeat("x", 600))})
+			n, _ := io.Copy(w, struct{ io.Reader }{strings.NewReader(strings.Repeat("x", 600))})
 			w.Header().Set("X-Usage", "26") // too late
+			w.Write(make([]byte, n-599))
 		}, bytes: 601, byField: 25, byStatus: 1},
 		"copies at once": {handler: func(w http.ResponseWriter, _ *http.Request) {
 			io.Copy(w, struct{ io.Reader }{strings.NewReader("x")})
