@@ -45,19 +45,16 @@ func NewServer(l net.Listener, h http.Handler, log *slog.Logger) *Server {
 
 // Start implements Stoppable.
 func (s *Server) Start(failed chan<- error) {
+	serve := s.Serve
+	if s.TLSConfig != nil {
+		serve = func(l net.Listener) error { return s.ServeTLS(l, "", "") }
+	}
 	go func() {
-		err := s.serve()
+		err := serve(s.Listener)
 		if !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 			failed <- err
 		}
 	}()
-}
-
-func (s *Server) serve() error {
-	if s.TLSConfig != nil {
-		return s.ServeTLS(s.Listener, "", "")
-	}
-	return s.Serve(s.Listener)
 }
 
 // Stop implements Stoppable. It closes the listener at once: a server whose clients need a delay is

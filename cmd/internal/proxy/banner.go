@@ -4,26 +4,29 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
 )
 
-func (c *Command) printBanner(w io.Writer, proxy, admin string) {
-	behind := c.Upstream.String()
-	if c.usesDemo() {
+func (r *runner) printBanner(w io.Writer) {
+	behind := r.Upstream.String()
+	if r.usesDemo() {
 		behind = "a demo upstream"
 	}
-	limits := "The limits come from " + c.Policy + ", which is read again when it changes."
-	switch c.Policy {
+	limits := "The limits come from " + r.Policy + ", which is read again when it changes."
+	switch r.Policy {
 	case "":
 		limits = "Each address gets 5 requests a second, and 10 at once."
 	case off:
 		limits = "Nothing is limited."
 	}
 	fmt.Fprintf(w, "Listening on %s, with %s behind it.\n%s\n\n  curl -i %[1]s/\n\n",
-		proxy, behind, limits)
-	if admin != "" {
-		fmt.Fprintf(w, "Live page: http://%s/, metrics: http://%[1]s/metrics\n", admin)
+		r.url(), behind, limits)
+	if r.adminListener != nil {
+		fmt.Fprintf(w, "Live page: http://%s/, metrics: http://%[1]s/metrics\n",
+			daemon.Address(r.adminListener))
 	}
-	if c.Policy == "" {
+	if r.Policy == "" {
 		fmt.Fprintf(w, "For your own server and limits, add --upstream http://localhost:3000"+
 			" --policy FILE.\nThis is the policy in force:\n\n%s\n", demoPolicy)
 	}
@@ -38,6 +41,5 @@ const demoPolicy = `{
 `
 
 func demoUpstream(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	fmt.Fprintf(w, "The demo upstream got %s %q.\n", r.Method, r.URL.Path)
 }

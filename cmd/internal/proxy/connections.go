@@ -45,9 +45,9 @@ func (l *connections) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-func (l *connections) has(property func(*connection) bool) (found bool) {
+func (l *connections) mayBeUsed(first time.Time, delay time.Duration) (found bool) {
 	l.open.Range(func(c, _ any) bool {
-		found = property(c.(*connection))
+		found = c.(*connection).mayBeUsed(time.Now(), first, delay)
 		return !found
 	})
 	return found

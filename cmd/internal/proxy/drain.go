@@ -49,10 +49,9 @@ func (s *frontServer) drain(delay, grace time.Duration) (end time.Time) {
 	}
 	first := time.Now().Add(delay)
 	end = time.Now().Add(grace)
-	mayBeUsed := func(c *connection) bool { return c.mayBeUsed(time.Now(), first, delay) }
 	// While Accept returns a connection, it is neither queued nor open, so drain looks twice.
 	for quiet := 0; quiet < 2 && time.Now().Before(end); quiet++ {
-		if refuses && queued(listener) || s.connections.has(mayBeUsed) {
+		if refuses && queued(listener) || s.connections.mayBeUsed(first, delay) {
 			quiet = -1
 		}
 		time.Sleep(min(drainInterval, time.Until(end)))

@@ -14,10 +14,7 @@ func TestFace(t *testing.T) {
 	) func(facetest.Request) facetest.Answer {
 		p := run(t, func(c *Command) {
 			c.Policy = file(t, policy)
-			url := facetest.Serve(t, facetest.Application())
-			if err := c.Upstream.UnmarshalText([]byte(url)); err != nil {
-				t.Fatal(err)
-			}
+			_ = c.Upstream.UnmarshalText([]byte(facetest.Serve(t, facetest.Application())))
 			if redis != "" {
 				c.Redis, c.RedisTimeout = parseURL(t, redis), time.Minute
 			}

@@ -65,16 +65,17 @@ func start(t *testing.T, policy string, upstream http.HandlerFunc, change ...fun
 func over(t *testing.T, s *httptest.Server) func(*Config) {
 	s.StartTLS()
 	t.Cleanup(s.Close)
-	return func(c *Config) { c.Upstream, _ = url.Parse(s.URL) }
+	return to(s.URL)
+}
+
+func to(address string) func(*Config) {
+	return func(c *Config) { c.Upstream, _ = url.Parse(address) }
 }
 
 // get sends a request and returns the response and its body. header has names and values.
 func get(t *testing.T, url string, header ...string) (*http.Response, string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Add(header[i], header[i+1])
 		if header[i] == "Host" {
@@ -89,12 +90,12 @@ type running struct {
 	proxy, admin string
 }
 
-func withDefaults(t *testing.T) *Command {
+func parse(t *testing.T, args ...string) *Command {
 	t.Helper()
 	c := &Command{}
 	parser, err := kong.New(c, Vars)
 	if err == nil {
-		_, err = parser.Parse(nil)
+		_, err = parser.Parse(args)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +105,7 @@ func withDefaults(t *testing.T) *Command {
 
 func run(t *testing.T, change func(*Command)) *running {
 	t.Helper()
-	c := withDefaults(t)
+	c := parse(t)
 	c.Listen, c.Admin, c.Shutdown = "127.0.0.1:0", "127.0.0.1:0", time.Minute
 	c.Delay = 0
 	change(c)

@@ -5,6 +5,7 @@
 package proxy
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"net/http/httputil"
@@ -62,18 +63,13 @@ type Proxy struct {
 }
 
 // New returns a proxy.
-func New(c Config) (*Proxy, error) {
+func New(c Config) (_ *Proxy, err error) {
 	p := &Proxy{
 		Config: c, via: newVia(), refusals: daemon.NewThrottle(), fields: limiterFields(c),
 		addressHeader: http.CanonicalHeaderKey(c.Client.Header),
 		errors:        daemon.Throttled(c.Log),
 	}
-	policy := c.Policy
-	if policy == nil {
-		policy = httplimit.Rules()
-	}
-	var err error
-	p.Limiter, err = httplimit.New(policy, append([]httplimit.Option{
+	p.Limiter, err = httplimit.New(cmp.Or(c.Policy, httplimit.Rules()), append([]httplimit.Option{
 		httplimit.WithClientAddress(c.Client), httplimit.WithHooks(p.hooks()),
 		httplimit.WithFields(c.Fields), httplimit.WithoutClaims(),
 	}, c.Options...)...)

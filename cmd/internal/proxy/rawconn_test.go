@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -56,5 +55,5 @@ func rawUpstream(t *testing.T, serve func(rawConn)) func(*Config) {
 	address := testkit.Serve(t, func(conn net.Conn) {
 		serve(rawConn{conn, bufio.NewReader(conn)})
 	})
-	return func(c *Config) { c.Upstream = &url.URL{Scheme: "http", Host: address} }
+	return to("http://" + address)
 }

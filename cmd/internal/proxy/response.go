@@ -73,13 +73,11 @@ func (rec *responseRecorder) WriteHeader(status int) {
 	switch {
 	case rec.upgraded: // the client has disconnected
 		return
-	case status == http.StatusContinue:
-		// net/http sends it when the body is read: after the upstream has asked for the body.
-		rec.hold()
-		return
 	case status < http.StatusOK:
 		rec.hold()
-		if rec.version == 10 { // the client would take it for the answer (RFC 9110, section 15.2)
+		// net/http sends 100 when the body is read: after the upstream has asked for it. A client of
+		// HTTP/1.0 would take any for the answer (RFC 9110, section 15.2).
+		if status == http.StatusContinue || rec.version == 10 {
 			return
 		}
 	case rec.status == 0:
@@ -90,13 +88,10 @@ func (rec *responseRecorder) WriteHeader(status int) {
 		for name, values := range rec.held {
 			rec.Header()[name] = append(values, rec.Header()[name]...)
 		}
-		switch {
-		case !rec.granted:
+		if !rec.granted {
 			rec.boundBodyDrain()
-		case rec.version < 20 && rec.request.unread():
-			rec.Header().Set("Connection", "close")
 		}
-		if rec.proxy.closing.Load() {
+		if rec.proxy.closing.Load() || rec.granted && rec.version < 20 && rec.request.unread() {
 			rec.Header().Set("Connection", "close")
 		}
 	}
@@ -121,12 +116,11 @@ func (rec *responseRecorder) hold() {
 	if !rec.hasLimiterFields() {
 		return
 	}
-	first := rec.held == nil
-	if first {
+	if rec.held == nil {
 		rec.held = http.Header{}
 	}
 	for _, name := range rec.proxy.fields {
-		if values := rec.Header()[name]; first && len(values) > 0 {
+		if values := rec.Header()[name]; len(values) > 0 && rec.held[name] == nil {
 			rec.held[name] = values[:1:1] // the upstream's values follow it
 		}
 		delete(rec.Header(), name)

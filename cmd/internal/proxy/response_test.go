@@ -9,6 +9,8 @@ import (
 	"net/textproto"
 	"strings"
 	"testing"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
 )
 
 func sendRateLimit(w http.ResponseWriter, _ *http.Request) {
@@ -44,11 +46,7 @@ func TestSilentGrants(t *testing.T) {
 	})
 	for range 2 {
 		req, _ := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-		r, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Body.Close()
+		r, _ := testkit.Do(t, req)
 		if hint != "99" {
 			t.Errorf("the hint has %q", hint)
 		}

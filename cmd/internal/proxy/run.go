@@ -23,7 +23,7 @@ type runner struct {
 	*daemon.Process
 	policyHangups <-chan os.Signal // from the start, so that none is lost before follow
 
-	data     []byte // of the policy file
+	text     string // of the policy file
 	policy   *httplimit.Policy
 	store    httplimit.Store  // nil without --redis
 	security *daemon.Security // nil without TLS
@@ -40,8 +40,7 @@ type runner struct {
 
 func (r *runner) load(ctx context.Context) (err error) {
 	if r.usesTLS() {
-		r.security, err = daemon.LoadSecurity(ctx, r.TLSCert, r.TLSKey, "")
-		if err != nil {
+		if r.security, err = daemon.LoadSecurity(ctx, r.TLSCert, r.TLSKey, ""); err != nil {
 			return err
 		}
 	}
@@ -50,15 +49,13 @@ func (r *runner) load(ctx context.Context) (err error) {
 	case off:
 		return nil
 	case "":
-		name, r.data = "the default policy", []byte(demoPolicy)
+		name, r.text = "the default policy", demoPolicy
 	default:
-		text, err := textfile.ReadUntil(ctx, name)
-		if err != nil {
+		if r.text, err = textfile.ReadUntil(ctx, name); err != nil {
 			return err
 		}
-		r.data = []byte(text)
 	}
-	r.policy, err = cli.ParsePolicyFile(name, r.data)
+	r.policy, err = cli.ParsePolicyFile(name, []byte(r.text))
 	return err
 }
 
@@ -144,7 +141,12 @@ func (r *runner) url() string {
 
 func (r *runner) serve(ctx context.Context) error {
 	daemon.RedirectStandardLog(r.proxy.errors)
-	tasks := []func(context.Context){r.reload, daemon.Every(stuckTimeout, r.clients.closeStuck)}
+	tasks := []func(context.Context){daemon.Every(stuckTimeout, r.clients.closeStuck)}
+	if r.security != nil {
+		tasks = append(tasks, func(ctx context.Context) {
+			textfile.Watch(ctx, r.Hangups, r.security.Watcher(r.Log))
+		})
+	}
 	if r.Policy != "" && r.Policy != off {
 		tasks = append(tasks, r.follow)
 	}
@@ -157,11 +159,7 @@ func (r *runner) serve(ctx context.Context) error {
 		tasks = append(tasks, r.admin.Run)
 	}
 	defer daemon.Background(ctx, tasks...)()
-	adminAddress := ""
-	if r.adminListener != nil {
-		adminAddress = daemon.Address(r.adminListener)
-	}
-	r.printBanner(r.Stdout, r.url(), adminAddress)
+	r.printBanner(r.Stdout)
 	err := r.Serve(ctx, r.Delay, r.Shutdown, r.servers...)
 	if r.state != nil { // after the last request
 		err = errors.Join(err, r.state.save())
@@ -169,17 +167,9 @@ func (r *runner) serve(ctx context.Context) error {
 	return err
 }
 
-func (r *runner) reload(ctx context.Context) {
-	var watchers []*textfile.Watcher
-	if r.security != nil {
-		watchers = append(watchers, r.security.Watcher(r.Log))
-	}
-	textfile.Watch(ctx, r.Hangups, watchers...)
-}
-
 func (r *runner) follow(ctx context.Context) {
 	r.proxy.Limiter.Follow(ctx, httplimit.PolicyFile{
-		Name: r.Policy, Text: string(r.data), Signals: r.policyHangups,
+		Name: r.Policy, Text: r.text, Signals: r.policyHangups,
 		Reloaded: func(x httplimit.Reload) { r.proxy.reloaded(r.reloader, x) },
 	})
 }

@@ -78,7 +78,7 @@ func TestRunErrors(t *testing.T) {
 				"algorithm_config": {"tokens_per_second": 1, "burst": 1}}`)
 		},
 	} {
-		c := withDefaults(t)
+		c := parse(t)
 		c.Listen, c.Admin = "127.0.0.1:0", "127.0.0.1:0"
 		change(c)
 		std := cli.IO{Stdout: testkit.NewTranscript(), Stderr: testkit.NewTranscript()}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"runtime"
 	"strings"
 	"testing"
@@ -56,8 +55,7 @@ func TestUnansweredRequests(t *testing.T) {
 		"response:header:x-usage": closed.URL,
 		"response:bytes":          strings.Replace(plain.URL, "http", "https", 1), // it has no TLS
 	} {
-		nowhere, _ := url.Parse(upstream)
-		p, front, _ := start(t, usage(source), nil, func(c *Config) { c.Upstream = nowhere })
+		p, front, _ := start(t, usage(source), nil, to(upstream))
 		if r, _ := get(t, front); r.StatusCode != http.StatusBadGateway {
 			t.Error(r.Status)
 		}
@@ -72,8 +70,7 @@ func TestUnansweredRequests(t *testing.T) {
 		}
 	}))
 	t.Cleanup(stopping.Close)
-	nowhere, _ := url.Parse(stopping.URL)
-	p, front, _ := start(t, usageInHeader, nil, func(c *Config) { c.Upstream = nowhere })
+	p, front, _ := start(t, usageInHeader, nil, to(stopping.URL))
 	get(t, front)
 	get(t, front+"/stop")
 	wantLeft(t, p, 80)
@@ -126,11 +123,8 @@ func TestStatusesSettle(t *testing.T) {
 		leave()
 		<-r.Context().Done()
 	})
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, front, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err = http.DefaultClient.Do(r); err == nil {
+	r, _ := http.NewRequestWithContext(ctx, http.MethodGet, front, nil)
+	if _, err := http.DefaultClient.Do(r); err == nil {
 		t.Error("the client has not left")
 	}
 	awaitSettled(p, 0, 1)
