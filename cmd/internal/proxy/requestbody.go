@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,14 +17,17 @@ import (
 // requestBody is the body of a request. It records whether it ended or failed. A failure of
 // the client must not count as an error of the upstream.
 type requestBody struct {
-	io.ReadCloser
-	ended, failed, tooLate, closed, answered atomic.Bool // the last one by the upstream
+	io.Reader
+	kept *bytes.Buffer // all that was read; nil if that is more than maxKept, or without HTTP/2
+
+	ended, closed, answered atomic.Bool  // the last one by the upstream
+	failed                  atomic.Int32 // the status for a client that is to blame, or 0
 
 	timeout time.Duration // for each piece; 0 for no limit
 	mu      sync.Mutex
 	conn    *http.ResponseController // nil after the end of the request
 
-	patience time.Duration // with the upstream, after each piece; 0 for no limit
+	patience time.Duration // with the upstream, after each piece
 	stalled  *time.Timer
 	end      context.CancelCauseFunc // of the request to the upstream
 }
@@ -31,10 +36,14 @@ type requestBody struct {
 // of net/http begins after the body, so an upstream that has stopped would keep a long one forever.
 var errStalled = fmt.Errorf("neither the next piece nor an answer: %w", os.ErrDeadlineExceeded)
 
-func (p *Proxy) newBody(w http.ResponseWriter, body io.ReadCloser) *requestBody {
-	b := &requestBody{ReadCloser: body, timeout: p.BodyTimeout, conn: http.NewResponseController(w)}
-	b.patience = p.Timeout
-	b.stalled = time.AfterFunc(1<<63-1, func() {
+func (p *Proxy) newBody(w http.ResponseWriter, body io.Reader) *requestBody {
+	b := &requestBody{Reader: body, timeout: p.BodyTimeout, conn: http.NewResponseController(w)}
+	const forever = 1<<63 - 1
+	b.patience = cmp.Or(p.Timeout, forever)
+	if p.Upstream.Scheme == "https" {
+		b.kept = new(bytes.Buffer)
+	}
+	b.stalled = time.AfterFunc(forever, func() {
 		switch {
 		case b.answered.Load():
 		case b.closed.Load():
@@ -70,21 +79,37 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	if b.timeout > 0 {
 		b.setDeadline(time.Now().Add(b.timeout))
 	}
-	n, err := b.ReadCloser.Read(p)
-	if b.timeout > 0 { // the upstream may take its time, and net/http reads on after the end
-		b.setDeadline(time.Time{})
-	}
-	if b.patience > 0 {
-		b.stalled.Reset(b.patience)
+	n, err := b.Reader.Read(p)
+	b.setDeadline(time.Time{}) // the upstream may take its time; net/http reads on after the end
+	b.stalled.Reset(b.patience)
+	switch {
+	case b.kept == nil:
+	case b.kept.Len()+n > maxKept:
+		b.kept = nil
+	default:
+		b.kept.Write(p[:n])
 	}
 	switch {
 	case errors.Is(err, io.EOF):
 		b.ended.Store(true)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		b.failed.Store(http.StatusRequestTimeout)
 	case err != nil && !errors.Is(err, http.ErrBodyReadAfterClose):
-		b.tooLate.Store(errors.Is(err, os.ErrDeadlineExceeded))
-		b.failed.Store(true)
+		b.failed.Store(http.StatusBadRequest)
 	}
 	return n, err
+}
+
+// rewind makes Read begin again, and returns false if not all that was read is kept.
+func (b *requestBody) rewind() bool {
+	if b.kept == nil {
+		return false
+	}
+	b.Reader, b.kept = io.MultiReader(b.kept, b.Reader), new(bytes.Buffer)
+	b.ended.Store(false)
+	b.closed.Store(false)
+	b.stalled.Reset(b.patience)
+	return true
 }
 
 // Close leaves the body to net/http. Its Close waits for a Read under way, and reads the rest,
@@ -119,15 +144,3 @@ func (b *requestBody) release() {
 }
 
 func (b *requestBody) unread() bool { return b != nil && !b.ended.Load() }
-
-// failure returns the status for a client that broke off, was too slow or sent a malformed body,
-// and 0 for any other client.
-func (b *requestBody) failure() int {
-	switch {
-	case b == nil || !b.failed.Load():
-		return 0
-	case b.tooLate.Load():
-		return http.StatusRequestTimeout
-	}
-	return http.StatusBadRequest
-}

@@ -24,6 +24,7 @@ const (
 	idleConns       = 1024        // kept open, so that a burst needs few handshakes
 	continueTimeout = time.Second // until the upstream accepts a body that the client holds back
 	maxAttempts     = 3           // of a request that the upstream does not take
+	maxKept         = 16 << 10    // bytes of a body, for the next attempt
 )
 
 // statusClientGone is logged if the client closed the connection before the response, as in
@@ -74,7 +75,12 @@ func (t fewRetries) RoundTrip(r *http.Request) (*http.Response, error) {
 			giveUpAfter(t.ResponseHeaderTimeout, c.NetConn())
 		}
 	}}
-	answer, err := t.Transport.RoundTrip(r.WithContext(httptrace.WithClientTrace(ctx, trace)))
+	r = r.WithContext(httptrace.WithClientTrace(ctx, trace))
+	answer, err := t.Transport.RoundTrip(r)
+	for isUntaken(err) && attempts < maxAttempts && ctx.Err() == nil &&
+		r.Body.(*requestBody).rewind() {
+		answer, err = t.Transport.RoundTrip(r)
+	}
 	switch {
 	case err == nil:
 	case attempts == 0:
@@ -83,6 +89,14 @@ func (t fewRetries) RoundTrip(r *http.Request) (*http.Response, error) {
 		err = errNotTaken
 	}
 	return answer, err
+}
+
+// isUntaken reports whether an upstream of HTTP/2 has not begun with a request that has a body (RFC
+// 9113, section 8.7). With a GetBody, net/http would send one again after a PROTOCOL_ERROR, too.
+func isUntaken(err error) bool {
+	return err != nil && !blamesClient(err) &&
+		(strings.HasPrefix(err.Error(), "http2: Transport: cannot retry err") ||
+			strings.HasPrefix(err.Error(), "net/http: cannot rewind body"))
 }
 
 // errUnsent is about a request that had no connection, for example because TLS has failed.
@@ -101,13 +115,9 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	if p.PreserveHost {
 		r.Out.Host = r.In.Host
 	}
-	p.via.add(r.Out.Header, r.In)
 	r.Out.Trailer = nil // it arrives after the decision, so the limiter has not seen it
-	if !p.Limiter.TrustsPeer(r.In) {
-		r.SetXForwarded()
-		return
-	}
-	const chain = "X-Forwarded-For"
+	p.via.add(r.Out.Header, r.In)
+	const chain = "X-Forwarded-For"          // of a trusted proxy: dropForged drops the others
 	r.Out.Header[chain] = r.In.Header[chain] // SetXForwarded appends to it
 	r.SetXForwarded()
 	for _, name := range []string{"X-Forwarded-Host", "X-Forwarded-Proto", p.addressHeader} {
@@ -160,9 +170,9 @@ func (p *Proxy) upstreamFailed(w http.ResponseWriter, r *http.Request, err error
 // clientFailure returns the status for a client whose request could not be sent, and 0 if the
 // client has not failed.
 func (rec *responseRecorder) clientFailure(r *http.Request, err error) int {
-	switch status := rec.request.failure(); {
-	case status != 0:
-		return status
+	switch {
+	case rec.request != nil && rec.request.failed.Load() != 0:
+		return int(rec.request.failed.Load())
 	case errors.Is(context.Cause(r.Context()), errNotTaken): // err is why
 		return 0
 	case r.Context().Err() != nil, errors.Is(err, context.Canceled): // or the proxy stops

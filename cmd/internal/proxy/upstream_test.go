@@ -1,10 +1,10 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +20,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
 )
 
 func TestForwarded(t *testing.T) {
@@ -190,31 +192,59 @@ func TestFewRetries(t *testing.T) {
 	wantUpstreamError(t, p, "response")
 }
 
-// Nor is a request that an upstream of HTTP/2 resets sent again and again.
+// Nor is a request that an upstream of HTTP/2 resets sent again and again. One with a body is sent
+// again if the upstream has not begun with it, and the body is kept.
 func TestFewRetriesOverHTTP2(t *testing.T) {
-	var requests atomic.Int32
-	upstream := httptest.NewUnstartedServer(nil)
-	upstream.TLS = &tls.Config{NextProtos: []string{"h2"}}
-	upstream.Config.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){
-		"h2": func(_ *http.Server, c *tls.Conn, _ http.Handler) {
-			_, _ = io.WriteString(c, noSettings)
-			for b := make([]byte, 1<<14); ; {
-				n, err := c.Read(b)
-				if err != nil {
-					return
+	const protocolError, refused = "\x01", "\x07"
+	for _, tt := range []struct {
+		method, body, code string // of the resets
+		resets, requests   int32
+		status             int
+	}{
+		{"GET", "", protocolError, 9, maxAttempts, http.StatusBadGateway},
+		{"POST", "body", protocolError, 1, 1, http.StatusBadGateway},
+		{"POST", "body", refused, maxAttempts - 1, maxAttempts, http.StatusOK},
+		{"POST", "body", refused, 9, maxAttempts, http.StatusBadGateway},
+		{"POST", strings.Repeat("x", maxKept+1), refused, 1, 1, http.StatusBadGateway},
+	} {
+		var requests atomic.Int32
+		upstream := httptest.NewUnstartedServer(nil)
+		upstream.TLS = &tls.Config{NextProtos: []string{"h2"}}
+		upstream.Config.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){
+			"h2": func(_ *http.Server, c *tls.Conn, _ http.Handler) {
+				_, _ = io.WriteString(c, noSettings)
+				_, _ = io.CopyN(io.Discard, c, int64(len(preface2)))
+				body := ""
+				for head := make([]byte, 9); ; {
+					if _, err := io.ReadFull(c, head); err != nil {
+						return
+					}
+					payload := make([]byte, binary.BigEndian.Uint32(head)>>8)
+					_, _ = io.ReadFull(c, payload)
+					kind, endsStream, stream := head[3], head[4]&1 != 0, string(head[5:])
+					if kind == 0 {
+						body += string(payload)
+					}
+					if kind > 1 || !endsStream {
+						continue
+					}
+					answer := "\x00\x00\x01\x01\x05" + stream + "\x88" // status 200
+					if requests.Add(1) <= tt.resets || body != tt.body {
+						answer = "\x00\x00\x04\x03\x00" + stream + "\x00\x00\x00" + tt.code
+					}
+					_, _ = io.WriteString(c, answer)
+					body = ""
 				}
-				if bytes.Contains(b[:n], []byte("\x01\x05\x00\x00\x00\x01")) { // the header of a GET
-					requests.Add(1)
-					_, _ = io.WriteString(c, "\x00\x00\x04\x03\x00\x00\x00\x00\x01\x00\x00\x00\x01")
-				}
-			}
-		},
-	}
-	p, front, _ := start(t, "", nil, over(t, upstream))
-	r, _ := get(t, front)
-	if r.StatusCode != http.StatusBadGateway || requests.Load() != maxAttempts ||
-		strings.Contains(scrape(t, p), `tb_upstream_errors_total{reason="response"} 1`) {
-		t.Error(r.Status, requests.Load())
+			},
+		}
+		p, front, _ := start(t, "", nil, over(t, upstream))
+		r, _ := http.NewRequest(tt.method, front, strings.NewReader(tt.body))
+		a, _ := testkit.Do(t, r)
+		counts := strings.Contains(scrape(t, p), `tb_upstream_errors_total{reason="response"} 1`)
+		if a.StatusCode != tt.status || requests.Load() != tt.requests ||
+			counts != (tt.code == refused && tt.status != http.StatusOK) {
+			t.Errorf("%s %.9s: %s, %d requests", tt.method, tt.body, a.Status, requests.Load())
+		}
 	}
 }
 
