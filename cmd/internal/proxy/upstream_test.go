@@ -201,7 +201,7 @@ func TestFewRetriesOverHTTP2(t *testing.T) {
 		resets, requests   int32
 		status             int
 	}{
-		{"GET", "", protocolError, 9, maxAttempts, http.StatusBadGateway},
+		{"GET", "", protocolError, 9, maxAttempts, http.StatusBadGateway}, // in Go 1.27, only once
 		{"POST", "body", protocolError, 1, 1, http.StatusBadGateway},
 		{"POST", "body", refused, maxAttempts - 1, maxAttempts, http.StatusOK},
 		{"POST", "body", refused, 9, maxAttempts, http.StatusBadGateway},
@@ -241,7 +241,8 @@ func TestFewRetriesOverHTTP2(t *testing.T) {
 		r, _ := http.NewRequest(tt.method, front, strings.NewReader(tt.body))
 		a, _ := testkit.Do(t, r)
 		counts := strings.Contains(scrape(t, p), `tb_upstream_errors_total{reason="response"} 1`)
-		if a.StatusCode != tt.status || requests.Load() != tt.requests ||
+		wrong := requests.Load() != tt.requests && tt.body != "" || requests.Load() > tt.requests
+		if a.StatusCode != tt.status || wrong ||
 			counts != (tt.code == refused && tt.status != http.StatusOK) {
 			t.Errorf("%s %.9s: %s, %d requests", tt.method, tt.body, a.Status, requests.Load())
 		}
