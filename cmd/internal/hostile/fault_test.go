@@ -118,7 +118,7 @@ func TestFaultsDoNotFloodTheLog(t *testing.T) {
 	}
 	const upgrade = "GET / HTTP/1.1\nHost: h\nConnection: Upgrade\nUpgrade: websocket\n\n"
 	const plain = "GET / HTTP/1.1\nHost: h\nConnection: close\n\n"
-	const requests = 400
+	const requests = 200
 	gone := make(chan struct{}, requests) // clients that have reset their connections
 	for _, tt := range []struct {
 		name    string

@@ -16,7 +16,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/cmd/internal/testkit"
 )
 
-var shutdowns = flag.Int("shutdowns", 2, "how many times TestShutdownLosesNothing stops the proxy")
+var shutdowns = flag.Int("shutdowns", 1, "how many times TestShutdownLosesNothing stops the proxy")
 
 // clients send requests over connections that they reuse as long as they may.
 type clients struct {
