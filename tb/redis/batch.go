@@ -17,7 +17,8 @@ const (
 	maxShared = 8
 
 	// maxInFlight is the most commands that are under way. When a server does not answer, only these
-	// wait in the client, and reach the server when it comes back.
+	// wait in the client, and reach the server when it comes back. In a cluster each range of slots
+	// has an equal part of them, so that a master that does not answer leaves the others theirs.
 	maxInFlight = 256
 )
 
@@ -34,6 +35,7 @@ type pending struct {
 	mu       sync.Mutex
 	queues   map[string]*queue // of one bucket, by key; nil if each call has a batch of its own
 	flushes  int               // that are running, each with a command
+	under    map[*node]int     // the queues of a node in batches
 	ended    sync.WaitGroup    // when none is running
 	starting bool              // a flush will soon take the queues that are ready
 	met      bool              // the last call but one had company
@@ -150,6 +152,7 @@ func (l *shared) fill(b *batch) bool {
 func (l *shared) collect(b *batch) bool {
 	s := &l.pending
 	for _, q := range b.queues {
+		s.under[q.node]--
 		if len(q.waiting) > 0 {
 			s.ready = append(s.ready, q)
 			continue
@@ -161,21 +164,22 @@ func (l *shared) collect(b *batch) bool {
 	}
 	b.queues = b.queues[:0]
 	s.starting = false
-	most := 1
-	shares := l.shares()
+	shares, most := l.shares(), 1
 	if shares {
 		most = maxBuckets
 	}
 	items, buckets := 0, 0
-	for _, q := range s.ready {
-		if items >= maxItems || buckets >= most {
-			break
+	s.ready = slices.DeleteFunc(s.ready, func(q *queue) bool {
+		takes := items < maxItems && buckets < most &&
+			(!l.isCluster() || s.under[q.node] < maxInFlight/ranges)
+		if takes {
+			items += q.fill(maxItems - items)
+			buckets += q.buckets
+			s.under[q.node]++
+			b.queues = append(b.queues, q)
 		}
-		items += q.fill(maxItems - items)
-		buckets += q.buckets
-		b.queues = append(b.queues, q)
-	}
-	s.ready = slices.Delete(s.ready, 0, len(b.queues))
+		return takes
+	})
 	if len(b.queues) == 0 {
 		s.flushes--
 		return false

@@ -117,9 +117,6 @@ func TestTakeAllWithLocalCharges(t *testing.T) {
 	if n := shared.Stats().Commands - commands; n != 0 {
 		t.Errorf("%d commands for local refusals, want 0", n)
 	}
-	if err := shared.Reset(t.Context(), "a"); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // A call of TakeAll that times out is a failure of the server, as a call of one charge is. When the
@@ -430,9 +427,8 @@ func TestReservationsWithoutTheServer(t *testing.T) {
 // A new limit converts buckets. Statistics and the breaker go on, and what was seen under the old
 // limit refuses no call.
 func TestSetLimit(t *testing.T) {
-	c := dial(t, redistest.Start(t))
 	large := tb.Limit{Capacity: 1000, Tokens: 1, Per: time.Hour}
-	l := newLimiter(t, c, large, WithPolicy(LocalShare(2)))
+	l := newLimiter(t, dial(t, redistest.Start(t)), large, WithPolicy(LocalShare(2)))
 	wantTake(t, l, "a", 998, granted(2))
 	if d, err := l.AllowN(t.Context(), "a", 900); err != nil || d.Allowed {
 		t.Errorf("900 of 2 tokens: %+v, %v", d, err)

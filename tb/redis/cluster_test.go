@@ -197,6 +197,10 @@ func TestCluster(t *testing.T) {
 		}
 		useAll(t, newLimiter(t, c, slow))
 	})
+	t.Run("a silent node leaves commands to the others", func(t *testing.T) {
+		l := newLimiter(t, c, ample, WithoutBatching(), WithPrefix("silent:"))
+		wantBound(t, l, nodes[0].client, maxInFlight/ranges, func() { decide(t, l, "a", ByServer) })
+	})
 	t.Run("Close while a node is silent", func(t *testing.T) {
 		l, want := newLeases(t, c, 1000), 0.0
 		for i := range 1000 {

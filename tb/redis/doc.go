@@ -24,8 +24,8 @@
 // that clock. After a long pause a call may take a second round trip, because the clocks may have
 // moved apart meanwhile.
 //
-// A limiter has at most 256 commands under way. A call that needs one more waits until one
-// returns.
+// A limiter has at most 256 commands under way, in a cluster 16 for each sixteenth of the slots. A
+// call that needs one more waits until one returns.
 //
 // # Batches
 //

@@ -68,33 +68,34 @@ func TestCallThatTimedOutTakesNothing(t *testing.T) {
 	}
 }
 
-// More calls than commands may be under way wait until one returns. Without batching, calls on one
-// key share none.
+// wantBound makes more calls on a key than commands may be under way to its node, which is paused
+// meanwhile. The others wait. Without batching, calls on one key share none.
+func wantBound(t *testing.T, l *Limiter, node rueidis.Client, most int, meanwhile func()) {
+	t.Helper()
+	resume := pause(t, node)
+	var all sync.WaitGroup
+	for range 2 * maxInFlight {
+		all.Go(func() { decide(t, l, "06S", ByServer) }) // of slot 0
+	}
+	n := 0
+	for settled := false; !settled; runtime.Gosched() { // all calls wait, and no flush begins
+		n = l.Stats().InFlight
+		l.pending.mu.Lock()
+		settled = n == l.pending.flushes && n+len(l.pending.ready) == 2*maxInFlight
+		l.pending.mu.Unlock()
+	}
+	if n != most {
+		t.Errorf("%d commands under way, want %d", n, most)
+	}
+	meanwhile()
+	resume()
+	all.Wait()
+}
+
 func TestCallsBeyondTheBoundWait(t *testing.T) {
 	s := redistest.Start(t)
-	operator := dial(t, s)
-	l := newLimiter(t, dial(t, s), slow, WithoutBatching(), WithMaxDenial(0))
-	resume := pause(t, operator)
-	var wg sync.WaitGroup
-	for range 4 * maxInFlight {
-		wg.Go(func() { decide(t, l, "a", ByServer) })
-	}
-	for l.Stats().Commands < maxInFlight {
-		runtime.Gosched()
-	}
-	wg.Go(func() {
-		if err := l.Reset(t.Context(), "another key"); err != nil {
-			t.Error(err)
-		}
-	})
-	if n := l.Stats().InFlight; n != maxInFlight {
-		t.Errorf("%d commands under way, want %d", n, maxInFlight)
-	}
-	resume()
-	wg.Wait()
-	if s := l.Stats(); len(s.Failed) > 0 {
-		t.Errorf("Stats: %+v", s)
-	}
+	l := newLimiter(t, dial(t, s), ample, WithoutBatching())
+	wantBound(t, l, dial(t, s), maxInFlight, func() {})
 }
 
 // The server's clock is set forward by ten minutes: the deadline of a call has long passed there.

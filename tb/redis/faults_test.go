@@ -171,11 +171,10 @@ func TestHiccup(t *testing.T) {
 	const callers, timeout = 64, time.Second
 	s := redistest.Start(t)
 	l := newLimiter(t, dial(t, s), ample, WithMaxDenial(0), WithTimeout(timeout))
-	operator := dial(t, s)
 	var stop sync.Once
 	all := run(t, l, callers, func(calls int64, d time.Duration) bool {
 		if calls > 500 {
-			stop.Do(func() { do(t, operator, "CLIENT", "PAUSE", "1400", "ALL") })
+			stop.Do(func() { do(t, dial(t, s), "CLIENT", "PAUSE", "1400", "ALL") })
 		}
 		return d > 2*timeout
 	})

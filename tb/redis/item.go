@@ -146,11 +146,9 @@ func (r *reply) bucket(i int) ([]byte, *Error) {
 	b := []byte(r.buckets[bucketBytes*i : bucketBytes*(i+1)])
 	switch b[0] {
 	case foreign:
-		return b, &Error{CauseForeign, errNotABucket}
+		return b, &Error{CauseForeign, errors.New("the value is not a bucket of tb/redis")}
 	case unread, unwritten:
 		return b, r.failure
 	}
 	return b, nil
 }
-
-var errNotABucket = errors.New("the value is not a bucket of tb/redis")

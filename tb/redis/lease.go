@@ -244,7 +244,7 @@ func (ls *leases) schedule() {
 func (ls *leases) sweep(all bool) {
 	var down sync.Map // the nodes that have failed
 	var under sync.WaitGroup
-	most := maxInFlight / 2                        // so a silent node leaves half to others
+	most := maxShared * maxBuckets
 	if ls.l.stats().Breaker == BreakerRecovering { // it would refuse more
 		most = leastInFlight
 	}

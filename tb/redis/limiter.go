@@ -55,6 +55,7 @@ func New(client rueidis.Client, limit tb.Limit, opts ...Option) (*Limiter, error
 	}
 	x := &shared{settings: s, client: client, script: buckets}
 	x.counts.denied = xsync.NewCounter()
+	x.pending.under = make(map[*node]int)
 	if !s.alone {
 		x.pending.queues = make(map[string]*queue)
 	}

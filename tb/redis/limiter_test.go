@@ -105,8 +105,7 @@ func wantTokens(
 }
 
 func TestLimiter(t *testing.T) {
-	c := dial(t, redistest.Start(t))
-	l := newLimiter(t, c, slow)
+	l := newLimiter(t, dial(t, redistest.Start(t)), slow)
 	ctx := t.Context()
 	for i := range 7 {
 		wantTake(t, l, "a", 1, granted(9-i))

@@ -157,8 +157,7 @@ func TestRefusedTakeAllLeavesTheShares(t *testing.T) {
 // What TakeAll takes from the server is charged to the local shares too, and what is given back is
 // theirs again.
 func TestTakeAllWarmsTheShares(t *testing.T) {
-	s := redistest.Start(t)
-	l := newLimiter(t, dial(t, s), slow, WithPolicy(LocalShare(2)))
+	l := newLimiter(t, dial(t, redistest.Start(t)), slow, WithPolicy(LocalShare(2)))
 	a, b := newCharge(t, l, "a", 4), newCharge(t, l, "b", 4).(*Charge)
 	if _, ok := takeAll(t, a, b); !ok {
 		t.Fatal("two full buckets refuse")

@@ -40,6 +40,7 @@ func (l *shared) send(ctx context.Context, b *batch) {
 	n, began := b.queues[0].node, l.local()
 	overdue := time.AfterFunc(l.timeout, func() { l.observe(n, began, timedOut()) })
 	defer overdue.Stop()
+	failure := timedOut()
 	for stale := 0; stale < 2; {
 		sent := l.local()
 		if !l.prune(b, sent) {
@@ -53,8 +54,8 @@ func (l *shared) send(ctx context.Context, b *batch) {
 				continue
 			}
 			l.observe(n, sent, err)
-			l.fail(b, err)
-			return
+			failure = err
+			break
 		}
 		n.offset.learn(sent, received, int64(r.now))
 		if l.deliver(b, r, sent, received) {
@@ -62,7 +63,7 @@ func (l *shared) send(ctx context.Context, b *batch) {
 		}
 		stale++
 	}
-	l.fail(b, timedOut())
+	l.finish(b, func(*call) (bool, error) { return true, failure })
 }
 
 // prune keeps the calls whose callers still wait at a local time, and reports whether there are
@@ -208,10 +209,6 @@ func (e *entry) remember() {
 	if e.err == nil && c.lost == nil {
 		p.limiter.remember(p.key, e.sight, e.most)
 	}
-}
-
-func (l *shared) fail(b *batch, err error) {
-	l.finish(b, func(*call) (bool, error) { return true, err })
 }
 
 // finish decides the calls for which decide returns true, with its error. Their callers return
