@@ -82,10 +82,10 @@ func (p *jsonParser) collect(line []byte, object gjson.Result) {
 		case len(slots) == 0:
 		case !value.IsArray():
 			p.set(slots, jsonText(line, value))
-		case slots[0] >= p.first[fieldPeer] && slots[0] < p.first[fieldUser]:
-			p.set(slots, joinTexts(value, ','))
 		default:
-			if first := value.Get("0"); first.Type != gjson.JSON {
+			if slots[0] >= p.first[fieldPeer] && slots[0] < p.first[fieldUser] {
+				p.set(slots, joinTexts(value, ','))
+			} else if first := value.Get("0"); first.Type != gjson.JSON {
 				p.set(slots, jsonText(line, first))
 			}
 			if all := p.slots[string(append(p.path, "[*]"...))]; len(all) > 0 {

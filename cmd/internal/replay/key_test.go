@@ -19,9 +19,7 @@ func mustKeyer(t testing.TB, prefix int, names ...string) *keyer {
 }
 
 func TestKeyParts(t *testing.T) {
-	k, err := newKeyer(&Options{
-		Keys: []string{"path", "tenant.id", "user", "host", "plan"},
-	})
+	k, err := newKeyer(&Options{Keys: []string{"path", "tenant.id", "user", "host", "plan"}})
 	if err != nil || !slices.Equal(k.fields(), []string{"tenant.id", "plan"}) {
 		t.Fatalf("fields %q, %v", k.fields(), err)
 	}

@@ -100,12 +100,13 @@ func (p *policyMode) decide(at pending) (granted bool, err error) {
 	r := &p.request
 	clear(r.Header)
 	r.RemoteAddr = peer
-	if forwarded != "" {
+	trusted := p.limiter.TrustsPeer(r)
+	if forwarded != "" && trusted {
 		r.Header["X-Forwarded-For"] = []string{forwarded}
 	}
 	for i, part := range p.parts[headers:] {
 		name := strings.TrimPrefix(part.name, "header:")
-		if v := values[headers+i]; v != "" && !beforerules.Drops(name, p.limiter.TrustsPeer(r)) {
+		if v := values[headers+i]; v != "" && !beforerules.Drops(name, trusted) {
 			part.seen++
 			r.Header[name] = strings.Split(v, "\n")
 		}

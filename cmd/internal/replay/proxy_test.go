@@ -21,9 +21,11 @@ import (
 const severalRules = `{"policies": [
 	{"id": "api", "spec": {"selector": {"methods": ["GET", "POST"], "pathPrefix": "/v1/"}, "rules": [
 		{"name": "address", "limit_keys": ["ip:address"],
-			"algorithm_config": {"tokens_per_second": 0.2, "burst": 5}},
+			"algorithm_config": {"tokens_per_second": 0.1, "burst": 5}},
 		{"name": "key", "limit_keys": ["header:x-api-key"], "algorithm_config":
 			{"tokens_per_second": 0.3, "burst": 4, "cost_source": "query:n", "max_cost": 3}},
+		{"name": "forwarded", "limit_keys": ["header:x-forwarded-for"],
+			"algorithm_config": {"tokens_per_second": 0.2, "burst": 3}},
 		{"name": "host", "mode": "shadow", "limit_keys": ["header:host"],
 			"algorithm_config": {"tokens_per_second": 0.1, "burst": 5}}]}},
 	{"id": "all", "spec": {"rules": [
@@ -62,13 +64,15 @@ func TestAReplayOfAPolicyPredictsTheProxy(t *testing.T) {
 		now = now.Add(time.Duration(rnd.IntN(1000)) * time.Millisecond)
 		method, host, key := pick("GET", "POST", "PUT"), pick("a", "b"), pick("", "k", "l")
 		uri := pick("/v1/x", "/v2", "//v1/./y", "/v1%2f..%2fz") + pick("", "?n=2", "?n=9")
-		client := pick("1.1.1.1", "2001:db8::1", "2001:db8::2", "9.9.9.9, 1.1.1.2")
-		fmt.Fprintf(&log, `{"ts": %d.%03d, "request": {"remote_ip": "10.1.1.1", "method": %q,`+
-			`"host": %q, "uri": %q, "headers": {"X-Forwarded-For": [%q], "X-Api-Key": [%q]}}}`+"\n",
-			now.Unix(), now.Nanosecond()/1e6, method, host, uri, client, key)
+		peer, client := pick("10.1.1.1", "10.1.1.2", "192.0.2.1"), pick("1.1.1.1", "2001:db8::1",
+			"2001:db8::2", "9.9.9.9, 1.1.1.2", "1.1.1.3\n1.1.1.4")
+		fmt.Fprintf(&log, `{"ts": %d.%03d, "request": {"remote_ip": %q, "method": %q,`+
+			`"host": %q, "uri": %q, "headers": {"X-Forwarded-For": ["%s"], "X-Api-Key": [%q]}}}`+"\n",
+			now.Unix(), now.Nanosecond()/1e6, peer, method, host, uri,
+			strings.ReplaceAll(client, "\n", `","`), key)
 		r := httptest.NewRequest(method, uri, nil)
-		r.Host, r.RemoteAddr = host, "10.1.1.1:1024"
-		r.Header.Set("X-Forwarded-For", client)
+		r.Host, r.RemoteAddr = host, peer+":1024"
+		r.Header["X-Forwarded-For"] = strings.Split(client, "\n")
 		if key != "" {
 			r.Header.Set("X-Api-Key", key)
 		}
@@ -82,15 +86,15 @@ func TestAReplayOfAPolicyPredictsTheProxy(t *testing.T) {
 	}
 	o.Trusted = []cli.Network{{Prefix: trusted[0]}}
 	got := replay(t, o, input("a.log", log.String())).Policy
-	if got.missing != nil || got.Granted != statuses[200] || got.Refused != statuses[429] ||
-		got.Unclear != statuses[400] || len(statuses) != 3 {
+	if got.missing != nil || got.Granted != statuses[200] ||
+		got.Refused+got.Unclear != statuses[429]+statuses[400] || len(statuses) != 3 {
 		t.Errorf("%d granted, %d refused, %d unclear (%v); the proxy: %v",
 			got.Granted, got.Refused, got.Unclear, got.missing, statuses)
 	}
 	for i, s := range p.Limiter.Stats() {
 		r := got.Rules[i]
 		if r.Rule != s.Label || r.Granted != s.Granted+s.ShadowGranted || r.Granted == 0 ||
-			r.Refused != s.Refused+s.ShadowRefused || r.Refused == 0 {
+			r.Refused != s.Refused+s.Rejected+s.ShadowRefused || r.Refused == 0 {
 			t.Errorf("%+v; the proxy: %+v", r, s)
 		}
 	}
