@@ -217,12 +217,10 @@ func (rec *Record) setTarget(b []byte) {
 // program, or a directive.
 var ErrMessage error = &lack{5, "want a request, with a method, a path or a status"}
 
-const wantTime = "want epoch seconds or milliseconds, RFC 3339," +
-	" or 17/May/2015:10:05:03 +0000"
-
 var (
-	errNoTime  = &lack{6, "no field with a time: " + wantTime}
-	errBadTime = &lack{7, wantTime}
+	errNoTime  = &lack{6, "no field with a time: " + errBadTime.want}
+	errBadTime = &lack{7, "want epoch seconds or milliseconds, RFC 3339," +
+		" or 17/May/2015:10:05:03 +0000"}
 )
 
 // Schema describes what to read of a log.

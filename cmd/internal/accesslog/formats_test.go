@@ -264,8 +264,8 @@ func TestMalformedLines(t *testing.T) {
 			{`{"ip":"1.2.3.4","host":"h","user":"u","status":"up"}`, ErrMessage.Error()},
 			{`{"ts":1431857103,"logger":"http.handlers.x","method":"GET","path":"/"}`, ErrMessage.Error()},
 			{`{"ts":1431857103,"logger":"http.log.error.log0","request":{"uri":"/"}}`, ErrMessage.Error()},
-			{`{"ts":"yesterday"}`, `time "yesterday": ` + wantTime},
-			{`{"ts":1e400}`, `time "1e400": ` + wantTime},
+			{`{"ts":"yesterday"}`, `time "yesterday": ` + errBadTime.want},
+			{`{"ts":1e400}`, `time "1e400": ` + errBadTime.want},
 			{`{"ts":` + strings.Repeat("9", 1000) + `}`, `time "` + strings.Repeat("9", excerpt) + `": `},
 		},
 		logfmtLine: {

@@ -67,7 +67,7 @@ func TestLogFormatMistakes(t *testing.T) {
 func TestLinesOfAnotherLogFormat(t *testing.T) {
 	for _, tt := range []struct{ line, want string }{
 		{`192.0.2.7 - - 17/May/2015:10:05:03 +0000`, `want $remote_user before " ["`},
-		{`192.0.2.7 - - [17/Mai/2015:10:05:03] "GET / HTTP/1.1" 200 1 "-" "-"`, wantTime},
+		{`192.0.2.7 - - [17/Mai/2015:10:05:03] "GET / HTTP/1.1" 200 1 "-" "-"`, errBadTime.want},
 		{`192.0.2.7 - - [] "GET / HTTP/1.1" 200 1 "-" "-"`, "no field with a time"},
 		{`192.0.2.7 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1\" 200 1 "-" "-"`,
 			`want $status before " "`},

@@ -100,10 +100,9 @@ func (r *Reader) Next(rec *Record) error {
 		}
 		r.Lines++
 		if err == nil {
-			err = r.parse(line, rec)
-		}
-		if err == nil {
-			return nil
+			if err = r.parse(line, rec); err == nil {
+				return nil
+			}
 		}
 		e := &LineError{r.name, r.line, err, string(line[:min(len(line), excerpt)])}
 		if r.first == nil && r.chosen.parser == nil {

@@ -11,11 +11,10 @@ const digits = "0123456789"
 var space = []byte{' '}
 
 func withoutPort(b []byte) []byte {
-	colon := bytes.LastIndexByte(b, ':')
-	if colon < 0 || !consistsOf(b[colon+1:], digits) {
-		return b
+	if colon := bytes.LastIndexByte(b, ':'); colon >= 0 && consistsOf(b[colon+1:], digits) {
+		return b[:colon]
 	}
-	return b[:colon]
+	return b
 }
 
 // isStatus reports whether b is a status of a response, or a dash for none.
@@ -43,14 +42,12 @@ func cutField(b []byte) (value, rest []byte, ok bool) {
 
 // cutQuoted cuts off the next field, which is in quotes after a space.
 func cutQuoted(b []byte) (value, rest []byte, ok bool) {
-	if len(b) < 2 || b[0] != ' ' || b[1] != '"' {
+	b, ok = bytes.CutPrefix(b, []byte(` "`))
+	end := unescaped(b, []byte{'"'})
+	if !ok || end < 0 {
 		return nil, nil, false
 	}
-	end := unescaped(b[2:], []byte{'"'})
-	if end < 0 {
-		return nil, nil, false
-	}
-	return b[2 : 2+end], b[3+end:], true
+	return b[:end], b[end+1:], true
 }
 
 // emptyIfDash returns b, or nothing if b is the "-" that stands for a missing value.
@@ -61,24 +58,19 @@ func emptyIfDash(b []byte) []byte {
 	return b
 }
 
-// unescaped returns where a text begins in b, or -1. A quote at its beginning is not escaped by a
-// backslash in b.
+// unescaped returns where a text begins in b, or -1. A quote at its beginning is not escaped: no
+// odd number of backslashes is in front of it.
 func unescaped(b, text []byte) int {
 	for end := 0; ; end++ {
 		n := bytes.Index(b[end:], text)
 		if n < 0 {
 			return -1
 		}
-		if end += n; text[0] != '"' || !endsInEscape(b[:end]) {
+		end += n
+		if slashes := end - len(bytes.TrimRight(b[:end], `\`)); text[0] != '"' || slashes%2 == 0 {
 			return end
 		}
 	}
-}
-
-// endsInEscape reports whether the byte after b is escaped, because b ends with an odd number
-// of backslashes.
-func endsInEscape(b []byte) bool {
-	return (len(b)-len(bytes.TrimRight(b, `\`)))%2 == 1
 }
 
 // setRequest sets the parts of a request line, "GET /path?query HTTP/1.1". Servers log the line as
