@@ -44,7 +44,6 @@ func TestNearestFormat(t *testing.T) {
 			"combined", errHostFirst.want},
 		{`2015-05-17 10:05:03 10.0.0.1 GET / 200`, "common", errOrigin.want},
 		{`{"log":"method=GET path=/\n","stream":"stdout"}`, "logfmt", errNoTime.want},
-		{`method=GET path=/`, "logfmt", errNoTime.want},
 		{syslogPrefixes[0] + haproxyLine[:90], "haproxy", "want $text before"},
 	} {
 		got := noFormat(t, tt.log+"\nsomething else\n", Schema{})
@@ -90,9 +89,11 @@ func TestHints(t *testing.T) {
 			t.Errorf("%v, hint %q, want %q", err, r.Hint(), want)
 		}
 	}
-	got := noFormat(t, `{"when":1,"ip":"a"}`, Schema{})
-	if want := `an object has ["when","ip"]: --field`; !strings.Contains(got, want) {
-		t.Errorf("got %s, want %s in it", got, want)
+	for _, before := range []string{"", `{"ts":1431857103,"msg":"starting"}` + "\n"} {
+		got := noFormat(t, before+`{"when":1,"uri":"/a"}`, Schema{})
+		if want := `an object has ["when","uri"]: --field`; !strings.Contains(got, want) {
+			t.Errorf("got %s, want %s in it", got, want)
+		}
 	}
 }
 

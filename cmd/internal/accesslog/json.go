@@ -2,6 +2,7 @@ package accesslog
 
 import (
 	"bytes"
+	"errors"
 	"regexp"
 	"slices"
 	"unsafe"
@@ -15,6 +16,7 @@ type jsonParser struct {
 	fields
 	path []byte // to the object that is read
 	hint string // how to name the fields of the first object that lacks some
+	weak bool   // whether the object of the hint is a message: another one takes its place
 }
 
 // Caddy and its module of this project write messages about requests, with their method and path,
@@ -48,7 +50,9 @@ func (p *jsonParser) parse(line []byte, rec *Record) error {
 		return ErrMessage
 	}
 	err := p.fillRequest(rec)
-	if (err != nil || len(rec.Peer) == 0) && p.hint == "" {
+	isMessage := errors.Is(err, ErrMessage)
+	if (err != nil || len(rec.Peer) == 0) && (p.hint == "" || p.weak && !isMessage) {
+		p.weak = isMessage
 		p.hint = "an object has " + object.Get("@keys").Raw +
 			": --field ip=NAME, time=NAME or uri=NAME says which one to use"
 	}
