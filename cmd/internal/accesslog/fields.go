@@ -148,19 +148,25 @@ func (f *fields) fillTime(rec *Record) (err error) {
 	return err
 }
 
-// besides are kinds of lines beside the one of the request: earlier ones in the audit log of
-// Kubernetes, and in Azure those of rules, of probes and (false) of one cache that asks another.
-var besides = []string{"RequestReceived", "ResponseStarted", "FrontDoorHealthProbeLog",
-	"FrontDoorWebApplicationFirewallLog", "FrontdoorWebApplicationFirewallLog",
-	"ApplicationGatewayFirewallLog", "false"}
+// besides are kinds of lines beside the one of the request, by their fields: earlier ones in the
+// audit log of Kubernetes, in Azure those of rules, of probes and of one cache that asks another,
+// and in Cloudflare what a Worker asks for.
+var besides = map[string][]string{
+	"stage": {"RequestReceived", "ResponseStarted"},
+	"category": {"FrontDoorHealthProbeLog", "FrontDoorWebApplicationFirewallLog",
+		"FrontdoorWebApplicationFirewallLog", "ApplicationGatewayFirewallLog"},
+	"properties.isReceivedFromClient": {"false"}, "WorkerSubrequest": {"true"},
+}
 
 // fillRequest is fill for a format in which programs write all kinds of messages. A request has a
 // method, a path or a status; a message may have an address or a host, too. With pino, several
 // lines have parts of a request: the one with req and res counts, and in Fastify the first.
 func (f *fields) fillRequest(rec *Record) error {
 	err := f.fill(rec)
-	if slices.Contains(besides, string(f.text(fieldKind))) {
-		return ErrMessage
+	for i, text := range f.texts(fieldKind) {
+		if text != nil && slices.Contains(besides[usual[fieldKind][i]], string(text)) {
+			return ErrMessage
+		}
 	}
 	isSet := func(slot int) bool { return f.values[slot] != nil }
 	has := func(path string) bool { return slices.ContainsFunc(f.slots[path], isSet) }
@@ -299,5 +305,5 @@ var usual = [numFields][]string{
 		"properties.userAgent", "cs(User-Agent)"},
 	fieldLogger: {"logger"},
 	fieldPino:   {"msg", "message", "reqId", "err.type", "responseTime"},
-	fieldKind:   {"properties.isReceivedFromClient", "category", "stage"},
+	fieldKind:   {"properties.isReceivedFromClient", "category", "stage", "WorkerSubrequest"},
 }

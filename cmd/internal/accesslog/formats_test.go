@@ -317,6 +317,7 @@ func TestMessagesBetweenRequests(t *testing.T) {
 		caddyLine + "\n" + `{"ts":1431857103,"uri":"/","stage":"RequestReceived"}`, // of Kubernetes
 		caddyLine + "\n" + `{"ts":1431857103,"uri":"/","category":"FrontDoorHealthProbeLog"}`,
 		caddyLine + "\n" + `{"ts":1431857103,"uri":"/","properties":{"isReceivedFromClient":false}}`,
+		caddyLine + "\n" + `{"ts":1431857103,"uri":"/","category":"","WorkerSubrequest":true}`,
 		pino(`"msg":"incoming request"`) + `{"time":1431857103001,"res":{"statusCode":200}}`,
 		pino(`"msg":"incoming request"`) + pino(`"res":{"statusCode":500},"err":{"type":"a"},"reqId":1`),
 		pino(`"res":{"statusCode":500},"err":{"type":"a"}`) + pino(`"msg":"so"`), // of pino-http
