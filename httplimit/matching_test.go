@@ -36,7 +36,7 @@ func TestRepeatedKeysAreRefused(t *testing.T) {
 		{jsonRule("r", `["jwt:org"]`, 2, ""), "Authorization: " + token(`{"org": "a"}`),
 			"Authorization: Basic eA==|Authorization: " + token(`{"org": "a"}`)},
 		{jsonRule("r", `["jwt:org"]`, 2, ""), "Authorization: " + token(`{"org": "a"}`),
-			"Authorization: e.e. " + token(`{"org": "a"}`)},
+			"Authorization: e.ey. " + token(`{"org": "a"}`)},
 		{plans("gold", 2), "K: 1|Plan: gold", "K: 1|Plan: gold|Plan: free"},
 	} {
 		s := newSite(t, jsonRules(`"jwt": "unverified"`, c.rule))

@@ -236,12 +236,12 @@ func ContextWithClaims(ctx context.Context, claims map[string]any) context.Conte
 // unverifiedClaims decodes the claims of the token in the values of Authorization. It does not
 // check the signature. Many servers read the token behind any scheme, or beside other words.
 func unverifiedClaims(values []string) (claims map[string]any, ambiguous bool) {
-	const most = 8 << 10 // bytes
 	words := strings.FieldsFunc(strings.Join(values, " "), func(r rune) bool {
 		return isSpace(r) || strings.ContainsRune(`,;="`, r) // as in Bearer token="…"
 	})
 	tokens := slices.DeleteFunc(words, func(word string) bool {
-		return strings.Count(word, ".") != 2 || !strings.Contains(word, ".e") // base64 of {
+		return strings.Count(word, ".") != 2 || // base64 of {" or of { and a blank, not a host
+			!strings.Contains(word, ".ey") && !strings.Contains(word, ".ew")
 	})
 	ambiguous = len(values) > 1 || len(tokens) > 1
 	if len(tokens) == 0 {
@@ -249,7 +249,7 @@ func unverifiedClaims(values []string) (claims map[string]any, ambiguous bool) {
 	}
 	text := strings.Split(tokens[0], ".")[1]
 	payload, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || len(text) > most {
+	if err != nil || len(text) > 8<<10 { // bytes
 		return nil, ambiguous
 	}
 	d := json.NewDecoder(bytes.NewReader(payload))

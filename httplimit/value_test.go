@@ -224,7 +224,7 @@ func TestUnverifiedTokens(t *testing.T) {
 		{token(`{}`), ""},
 		{token(`[]`), ""},
 		{token(`{"org": "a"`), ""},
-		{"DPoP x " + ok[7:] + ",.", "a"},
+		{"DPoP id.example.org " + ok[7:] + ",.", "a"},
 		{"Token token=" + ok[7:] + ";.", "a"},
 		{`Bearer "` + ok[7:] + `"`, "a"},
 		{"xBearer_" + ok[7:], "a"},
