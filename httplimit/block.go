@@ -89,12 +89,18 @@ func (c *call) addStanding(e *entry) error {
 	if !e.blocksLater() || e.cost == 0 {
 		return nil
 	}
-	most := e.limiters[e.tierIndex].Limit().Capacity
-	charge, err := c.standingCharge(e, min(e.cost, float64(most)))
-	if err != nil {
-		return err
+	cost := min(e.cost, float64(e.limiters[e.tierIndex].Limit().Capacity))
+	// Leases of Redis keep up to half of a bucket. A cost that never fits then is taken in halves.
+	for _, part := range []float64{cost, cost / 2, cost / 2} {
+		charge, err := c.standingCharge(e, part)
+		if err != nil {
+			return err
+		}
+		charge.MayWait(tb.Never)
+		d, err := charge.Take(c.l.clock())
+		if err != nil || part == cost && d.RetryAfter != tb.Never {
+			return err
+		}
 	}
-	charge.MayWait(tb.Never)
-	_, err = charge.Take(c.l.clock())
-	return err
+	return nil
 }

@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -43,7 +42,8 @@ type shop struct {
 
 func newShop(t *testing.T, c rueidis.Client, policy string, opts ...httplimit.Option) *shop {
 	t.Helper()
-	store, err := NewStore(c, WithPrefix("shop:"), WithTimeout(patient), WithMaxDenial(patient))
+	store, err := NewStore(c, WithPrefix("shop:"), WithTimeout(patient), WithMaxDenial(patient),
+		WithLease(time.Second)) // for rates of two a second and more
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,9 +212,6 @@ func TestAPolicyWithoutRedis(t *testing.T) {
 		}
 	}
 	l := newLimiter(t, c, slow, WithPolicy(Fail))
-	if _, err := l.Allow(t.Context(), "k"); err == nil {
-		t.Error("a decision without Redis")
-	}
 	if _, err := l.Reserve(t.Context(), "k", 1); err == nil {
 		t.Error("a reservation without Redis")
 	}
@@ -293,8 +290,12 @@ func TestResetInRedis(t *testing.T) {
 	if code := s.send(r); code != http.StatusOK {
 		t.Errorf("status %d after the reset", code)
 	}
-	err := s.Reset("user", httplimit.FormatMaskedKey(s.Explain(r)[0].Key))
-	if !errors.Is(err, httplimit.ErrNoBucket) {
-		t.Errorf("a hash: %v", err)
+}
+
+func TestCostAboveALeasedCapacityBlocks(t *testing.T) {
+	s := newShop(t, dial(t, redistest.Start(t)), `{"name": "r", "limit_keys": [], "block": "1h",
+		"algorithm_config": {"rps": 9, "burst": 50, "cost_source": "response:header:used"}}`)
+	if s.send(order("", "60", "")); s.Explain(order("", "", ""))[0].RetryAfter < time.Hour {
+		t.Error("is not blocked")
 	}
 }
