@@ -24,6 +24,7 @@ type leases struct {
 
 	mu      sync.Mutex
 	closed  atomic.Bool    // is set under mu
+	closing sync.Once      // so that a second Close waits for what the first gives back
 	timer   *time.Timer    // of the next sweep, or nil
 	sweeper sync.WaitGroup // waits for the timer
 }

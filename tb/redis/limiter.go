@@ -193,7 +193,7 @@ func (l *Limiter) Hold(ctx context.Context, key string, until time.Time) error {
 // Close gives back what the leases have left, and makes all further calls fail with ErrClosed. It
 // waits for the commands that are under way, as long as the client waits for them.
 func (l *Limiter) Close() {
-	l.leases.close()
+	l.leases.closing.Do(l.leases.close)
 	l.pending.mu.Lock() // a call that has found the limiter open has joined
 	l.closed.Store(true)
 	l.pending.mu.Unlock()
