@@ -33,14 +33,14 @@ type queue struct {
 
 type pending struct {
 	mu       sync.Mutex
-	queues   map[string]*queue // of one bucket, by key; nil if each call has a batch of its own
-	flushes  int               // that are running, each with a command
-	under    map[*node]int     // the queues of a node in batches
-	ended    sync.WaitGroup    // when none is running
-	starting bool              // a flush will soon take the queues that are ready
-	met      bool              // the last call but one had company
-
-	ready []*queue // in the order in which their calls came
+	queues   map[string]*queue  // of one bucket, by key; empty if each call has a batch of its own
+	flushes  int                // that are running, each with a command
+	under    map[*node]int      // the queues of a node in batches
+	ended    sync.WaitGroup     // when none is running
+	starting bool               // a flush will soon take the queues that are ready
+	met      bool               // the last call but one had company
+	ready    []*queue           // in the order in which their calls came
+	blocked  map[*node][]*queue // ready, and seen when their node had its part of maxInFlight
 }
 
 var (
@@ -70,7 +70,7 @@ func (l *shared) join(c *call, whole bool) (b *batch, err error) {
 		if q.name == "" {
 			q.name = l.name(p.key)
 		}
-		if n == 1 && s.queues != nil {
+		if n == 1 && !l.alone {
 			s.queues[p.key] = q
 		}
 		s.ready = append(s.ready, q)
@@ -153,6 +153,9 @@ func (l *shared) collect(b *batch) bool {
 	s := &l.pending
 	for _, q := range b.queues {
 		s.under[q.node]--
+		if next := s.blocked[q.node]; len(next) > 0 {
+			s.ready, s.blocked[q.node] = append(s.ready, next[0]), next[1:]
+		}
 		if len(q.waiting) > 0 {
 			s.ready = append(s.ready, q)
 			continue
@@ -168,18 +171,19 @@ func (l *shared) collect(b *batch) bool {
 	if shares {
 		most = maxBuckets
 	}
-	items, buckets := 0, 0
-	s.ready = slices.DeleteFunc(s.ready, func(q *queue) bool {
-		takes := items < maxItems && buckets < most &&
-			(!l.isCluster() || s.under[q.node] < maxInFlight/ranges)
-		if takes {
-			items += q.fill(maxItems - items)
-			buckets += q.buckets
-			s.under[q.node]++
-			b.queues = append(b.queues, q)
+	items, buckets, seen := 0, 0, 0
+	for ; seen < len(s.ready) && items < maxItems && buckets < most; seen++ {
+		q := s.ready[seen]
+		if l.isCluster() && s.under[q.node] >= maxInFlight/ranges {
+			s.blocked[q.node] = append(s.blocked[q.node], q)
+			continue
 		}
-		return takes
-	})
+		items += q.fill(maxItems - items)
+		buckets += q.buckets
+		s.under[q.node]++
+		b.queues = append(b.queues, q)
+	}
+	s.ready = slices.Delete(s.ready, 0, seen)
 	if len(b.queues) == 0 {
 		s.flushes--
 		return false

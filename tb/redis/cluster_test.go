@@ -199,7 +199,12 @@ func TestCluster(t *testing.T) {
 	})
 	t.Run("a silent node leaves commands to the others", func(t *testing.T) {
 		l := newLimiter(t, c, ample, WithoutBatching(), WithPrefix("silent:"))
-		wantBound(t, l, nodes[0].client, maxInFlight/ranges, func() { decide(t, l, "a", ByServer) })
+		wantBound(t, l, nodes[0].client, maxInFlight/ranges, func() {
+			decide(t, l, "a", ByServer)
+			if n := len(l.pending.ready); n > 0 {
+				t.Errorf("a command on another node looks at %d calls that wait for the silent one", n)
+			}
+		})
 	})
 	t.Run("Close while a node is silent", func(t *testing.T) {
 		l, want := newLeases(t, c, 1000), 0.0

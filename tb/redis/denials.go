@@ -93,13 +93,12 @@ func (l *shared) remember(key string, w sight, cost uint64) {
 		end = w.sent + min(l.denial, m.retry(&s, cost)).Microseconds()
 	}
 	short := shorten(key)
-	if old, _ := d.seen.Load(short); old == nil {
-		if end <= w.received {
-			return
-		}
-		if d.seen.Size() >= maxDenials { // all of them end soon
-			d.seen.Clear()
-		}
+	old, _ := d.seen.Load(short)
+	if old == nil && end <= w.received {
+		return
+	}
+	if old == nil && d.seen.Size() >= maxDenials { // all of them end soon
+		d.seen.Clear()
 	}
 	d.seen.Compute(strings.Clone(short), func(old *denial, _ bool) (_ *denial, ended bool) {
 		until := end

@@ -64,11 +64,9 @@ func (e *endpoint) look() {
 		return // or a server without HELLO, or one that does not answer any more
 	}
 	c, err := rueidis.NewClient(e.option)
-	switch {
-	case err != nil:
-	case c.Mode() == rueidis.ClientModeCluster:
+	if err == nil && c.Mode() == rueidis.ClientModeCluster {
 		e.cluster.Store(&c)
-	default:
+	} else if err == nil {
 		c.Close()
 	}
 }

@@ -81,7 +81,8 @@ func wantBound(t *testing.T, l *Limiter, node rueidis.Client, most int, meanwhil
 	for settled := false; !settled; runtime.Gosched() { // all calls wait, and no flush begins
 		n = l.Stats().InFlight
 		l.pending.mu.Lock()
-		settled = n == l.pending.flushes && n+len(l.pending.ready) == 2*maxInFlight
+		waiting := len(l.pending.ready) + len(l.pending.blocked[&l.nodes[0]])
+		settled = n == l.pending.flushes && n+waiting == 2*maxInFlight
 		l.pending.mu.Unlock()
 	}
 	if n != most {

@@ -55,10 +55,8 @@ func New(client rueidis.Client, limit tb.Limit, opts ...Option) (*Limiter, error
 	}
 	x := &shared{settings: s, client: client, script: buckets}
 	x.counts.denied = xsync.NewCounter()
-	x.pending.under = make(map[*node]int)
-	if !s.alone {
-		x.pending.queues = make(map[string]*queue)
-	}
+	x.pending.under, x.pending.blocked = make(map[*node]int), make(map[*node][]*queue)
+	x.pending.queues = make(map[string]*queue)
 	x.denials.init()
 	x.leases.init(x, s.lease)
 	return (&Limiter{shared: x}).Tier(limit)
