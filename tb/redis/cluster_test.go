@@ -213,10 +213,9 @@ func TestCluster(t *testing.T) {
 				want++
 			}
 		}
-		resume := pause(t, nodes[0].client)
+		defer pause(t, nodes[0].client)()
 		l.timeout = 2 * time.Second // of the node
 		l.leases.close()
-		resume()
 		if n := l.Stats().ReturnedTokens; n < want {
 			t.Errorf("%v tokens were given back, want %v", n, want)
 		}
