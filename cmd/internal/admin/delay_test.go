@@ -13,7 +13,7 @@ import (
 	"github.com/seed-181794aa/ratelimit/tb"
 )
 
-// The page shows the delays of a rule, and a bucket that has lent tokens as empty.
+// The page shows the delays of a rule, a bucket that has lent tokens as empty, and each second.
 func TestDelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s *Server
@@ -27,6 +27,7 @@ func TestDelays(t *testing.T) {
 			t.Fatal(err)
 		}
 		s = New(Config{Limiter: limiter, Metrics: http.NotFoundHandler(), FormatKey: upper})
+		go s.Run(t.Context())
 		limited := limiter.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 		var group sync.WaitGroup
 		for range 5 {
@@ -54,6 +55,11 @@ func TestDelays(t *testing.T) {
 		group.Wait()
 		if r := shown().Rules[0]; r.Waiting != 0 || r.Delayed != 2 || r.MeanDelay != 0.75 {
 			t.Errorf("%+v", r)
+		}
+		time.Sleep(1500 * time.Millisecond)
+		refused := shown().Rules[0].RefusedPerSecond
+		if got := refused[historySeconds-2:]; got[0] != 1 || got[1] != 0 {
+			t.Error(got)
 		}
 	})
 }

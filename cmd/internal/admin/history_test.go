@@ -8,7 +8,7 @@ import (
 )
 
 func TestHistory(t *testing.T) {
-	h := newHistory()
+	h := &history{}
 	id := ruleID{"", "r"}
 	second := func(granted, refused, shadow uint64) {
 		h.addSecond([]httplimit.RuleStats{{Rule: "r", Granted: granted, Refused: refused,
@@ -20,9 +20,6 @@ func TestHistory(t *testing.T) {
 			t.Fatalf("%d and %d seconds", len(granted), len(refused))
 		}
 		return fmt.Sprint(granted[historySeconds-n:], refused[historySeconds-n:])
-	}
-	if got := last(1); got != "[0] [0]" {
-		t.Error(got)
 	}
 	second(5, 0, 0)
 	second(8, 2, 0)
@@ -41,7 +38,7 @@ func TestHistory(t *testing.T) {
 		t.Error(granted)
 	}
 	h.addSecond(nil)
-	if got := last(1); got != "[0] [0]" {
-		t.Error(got)
+	if granted, _ := h.perSecond(id); granted == nil || len(granted) > 0 { // or JSON has a null
+		t.Error(granted)
 	}
 }

@@ -42,10 +42,6 @@ type Limiter interface {
 	Reset(rule, key string) error
 }
 
-type explainer interface {
-	Explain(r *http.Request) []httplimit.Explanation
-}
-
 // Server is the handler of the admin address. It is safe for concurrent use.
 type Server struct {
 	Config
@@ -56,7 +52,7 @@ type Server struct {
 
 // New returns a server. Run updates its history.
 func New(c Config) *Server {
-	s := &Server{Config: c, hot: newHotBuckets(), history: newHistory()}
+	s := &Server{Config: c, hot: newHotBuckets(), history: &history{}}
 	files, err := fs.Sub(page, "page")
 	if err != nil {
 		panic(err) // the directory is embedded
@@ -115,7 +111,9 @@ func isLocalhostOrIP(host string) bool {
 func (s *Server) Refused(r *http.Request, e httplimit.Event) {
 	s.hot.add(e.Rule, e.Key, func() LevelFunc {
 		sample := newSample(r)
-		l, ok := s.Limiter.(explainer)
+		l, ok := s.Limiter.(interface {
+			Explain(*http.Request) []httplimit.Explanation
+		})
 		if sample == nil || !ok {
 			return nil
 		}
@@ -125,12 +123,10 @@ func (s *Server) Refused(r *http.Request, e httplimit.Event) {
 					return now.Limit, now.Level, nil
 				}
 			}
-			return tb.Limit{}, tb.Level{}, errNoBucket
+			return tb.Limit{}, tb.Level{}, httplimit.ErrNoBucket // the policy has changed
 		}
 	})
 }
-
-var errNoBucket = errors.New("the policy has changed, and has no such bucket")
 
 // RefusedBucket records a request that a bucket refused, of a Limiter that does not know the
 // buckets of HTTP requests. level returns the limit and the level of the bucket, and may be nil.
