@@ -93,8 +93,6 @@ func (u *upstream) UnmarshalText(text []byte) error {
 
 func (c *Command) usesDemo() bool { return c.Upstream.Host == "" }
 
-func (c *Command) usesTLS() bool { return c.TLSCert != "" }
-
 // Run serves until ctx is done. Then it waits for the requests under way and returns nil.
 func (c *Command) Run(ctx context.Context, std cli.IO) error {
 	p := daemon.NewProcess(std.Stdout, std.Stderr, c.LogFormat)

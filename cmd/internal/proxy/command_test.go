@@ -27,10 +27,7 @@ func TestTrustedProxiesAndUpstreamFlags(t *testing.T) {
 
 // Each flag is in docs/proxy.md with its default, and in a group of the help.
 func TestDocumentation(t *testing.T) {
-	doc, err := os.ReadFile("../../../docs/proxy.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc, _ := os.ReadFile("../../../docs/proxy.md")
 	parser, err := kong.New(&Command{}, Vars)
 	if err != nil {
 		t.Fatal(err)

@@ -12,17 +12,14 @@ import (
 // refuseNew makes the kernel refuse new connections as if the listener were closed, and reports
 // whether it does. The listener can still accept the connections that clients have begun.
 // Closing it would reset them.
-func refuseNew(l *net.TCPListener) bool {
-	conn, err := l.SyscallConn()
-	if err != nil {
-		return false
-	}
+func refuseNew(l *net.TCPListener) (ok bool) {
 	const nowhere = math.MaxInt32 // a network interface that does not exist
-	bound := false
-	err = conn.Control(func(fd uintptr) {
-		bound = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_BINDTOIFINDEX, nowhere) == nil
-	})
-	return err == nil && bound
+	if conn, err := l.SyscallConn(); err == nil {
+		_ = conn.Control(func(fd uintptr) { // an error leaves it false
+			ok = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_BINDTOIFINDEX, nowhere) == nil
+		})
+	}
+	return ok
 }
 
 // queued reports whether the kernel has connections that the listener has not accepted. Without

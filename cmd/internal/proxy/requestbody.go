@@ -107,8 +107,7 @@ func (b *requestBody) rewind() bool {
 	}
 	b.Reader, b.kept = io.MultiReader(b.kept, b.Reader), new(bytes.Buffer)
 	b.ended.Store(false)
-	b.closed.Store(false)
-	b.stalled.Reset(b.patience)
+	b.stalled.Stop()
 	return true
 }
 

@@ -39,7 +39,7 @@ type runner struct {
 }
 
 func (r *runner) load(ctx context.Context) (err error) {
-	if r.usesTLS() {
+	if r.TLSCert != "" {
 		if r.security, err = daemon.LoadSecurity(ctx, r.TLSCert, r.TLSKey, ""); err != nil {
 			return err
 		}
@@ -133,7 +133,7 @@ func (r *runner) build(context.Context) (err error) {
 
 func (r *runner) url() string {
 	scheme := "http://"
-	if r.usesTLS() {
+	if r.security != nil {
 		scheme = "https://"
 	}
 	return scheme + daemon.Address(r.proxyListener)

@@ -48,7 +48,7 @@ func (p *Proxy) newReverseProxy() httputil.ReverseProxy {
 		Rewrite:      p.rewrite,
 		Transport:    fewRetries{transport},
 		ErrorHandler: p.upstreamFailed,
-		BufferPool:   newBuffers(),
+		BufferPool:   &buffers{sync.Pool{New: func() any { return new([32 << 10]byte) }}},
 		ErrorLog:     daemon.NewErrorLog(p.errors),
 	}
 }
@@ -62,6 +62,7 @@ type fewRetries struct{ *http.Transport }
 
 func (t fewRetries) RoundTrip(r *http.Request) (*http.Response, error) {
 	attempts := 0
+	body, hasBody := r.Body.(*requestBody)
 	ctx, end := context.WithCancel(r.Context())
 	trace := &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
 		switch attempts++; {
@@ -70,6 +71,9 @@ func (t fewRetries) RoundTrip(r *http.Request) (*http.Response, error) {
 		case attempts > maxAttempts:
 			end()
 		}
+		if hasBody && body.closed.Swap(false) { // by an attempt whose stream has not begun
+			body.stalled.Reset(body.patience)
+		}
 		c, ok := got.Conn.(*tls.Conn)
 		if ok && !got.Reused && c.ConnectionState().NegotiatedProtocol == "h2" {
 			giveUpAfter(t.ResponseHeaderTimeout, c.NetConn())
@@ -77,8 +81,7 @@ func (t fewRetries) RoundTrip(r *http.Request) (*http.Response, error) {
 	}}
 	r = r.WithContext(httptrace.WithClientTrace(ctx, trace))
 	answer, err := t.Transport.RoundTrip(r)
-	for isUntaken(err) && attempts < maxAttempts && ctx.Err() == nil &&
-		r.Body.(*requestBody).rewind() {
+	for isUntaken(err) && attempts < maxAttempts && ctx.Err() == nil && body.rewind() {
 		answer, err = t.Transport.RoundTrip(r)
 	}
 	switch {
@@ -241,10 +244,6 @@ func (b *responseBody) Close() error {
 }
 
 type buffers struct{ sync.Pool }
-
-func newBuffers() *buffers {
-	return &buffers{sync.Pool{New: func() any { return new([32 << 10]byte) }}}
-}
 
 func (b *buffers) Get() []byte { return b.Pool.Get().(*[32 << 10]byte)[:] }
 

@@ -11,9 +11,11 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/netip"
 	"os"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -246,6 +248,36 @@ func TestFewRetriesOverHTTP2(t *testing.T) {
 			counts != (tt.code == refused && tt.status != http.StatusOK) {
 			t.Errorf("%s %.9s: %s, %d requests", tt.method, tt.body, a.Status, requests.Load())
 		}
+	}
+}
+
+// A connection of HTTP/2 may end before the stream of its request begins. net/http then closes the
+// body, and uses it on the next connection.
+func TestConnectionEndsBeforeTheStream(t *testing.T) {
+	var conns sync.Map // of the upstream, by the address of the proxy
+	upstream := httptest.NewUnstartedServer(http.HandlerFunc(
+		func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
+	upstream.EnableHTTP2, upstream.Config.HTTP2 = true, &http.HTTP2Config{MaxConcurrentStreams: 1}
+	upstream.Config.ConnState = func(c net.Conn, _ http.ConnState) {
+		conns.Store(c.RemoteAddr().String(), c)
+	}
+	p, front, _ := start(t, "", nil, over(t, upstream))
+	get(t, front)
+	var once sync.Once
+	trace := &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
+		once.Do(func() {
+			get(t, front) // on another connection
+			c, _ := conns.Load(got.Conn.LocalAddr().String())
+			c.(net.Conn).Close()
+			for got.Conn.SetDeadline(time.Time{}) == nil { // until the transport has closed it
+				runtime.Gosched()
+			}
+		})
+	}}
+	w, r := httptest.NewRecorder(), httptest.NewRequest("POST", "/", strings.NewReader("body"))
+	p.ServeHTTP(w, r.WithContext(httptrace.WithClientTrace(t.Context(), trace)))
+	if w.Code != http.StatusOK || w.Body.String() != "body" {
+		t.Error(w.Code, w.Body)
 	}
 }
 
