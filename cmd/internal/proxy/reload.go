@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
+	"github.com/seed-181794aa/ratelimit/cmd/internal/beforerules"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/cli"
 	"github.com/seed-181794aa/ratelimit/cmd/internal/daemon"
 	"github.com/seed-181794aa/ratelimit/httplimit"
@@ -30,15 +32,16 @@ func (p *Proxy) reloaded(r *daemon.Reloader, x httplimit.Reload) {
 // warnings returns the warnings of a policy, and one for each of its fields that the proxy drops.
 // The live page has the last ones.
 func (p *Proxy) warnings(policy *httplimit.Policy) []string {
-	all := policy.Warnings()
+	all, trusted := policy.Warnings(), len(p.Client.Trusted) > 0
 	for i := range policy.Sets {
 		for r := range policy.Sets[i].All() {
 			keys := append(slices.Sorted(maps.Keys(r.Match)), r.Tiers.By, r.Priority.By, r.Cost.Source)
 			for _, key := range slices.Concat(r.Keys, keys) {
 				name, isField := strings.CutPrefix(key, "header:")
-				if isField && strings.Contains(name, "_") && !p.Underscores {
-					all = append(all, fmt.Sprintf("rule %s never has %s without --underscores-in-headers",
-						r.Name, key))
+				name = http.CanonicalHeaderKey(name)
+				kept := p.Underscores && strings.Contains(name, "_") || trusted && name == p.addressHeader
+				if isField && beforerules.Drops(name, trusted) && !kept {
+					all = append(all, fmt.Sprintf("rule %s never has %s, which is dropped", r.Name, key))
 				}
 			}
 		}

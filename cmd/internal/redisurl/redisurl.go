@@ -2,6 +2,7 @@
 package redisurl
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"os"
@@ -52,12 +53,8 @@ func (u *URL) Dial() (rueidis.Client, error) {
 // are visible to all users of its machine.
 func (u *URL) withSecrets() rueidis.ClientOption {
 	o := u.option
-	if o.Username == "" {
-		o.Username = os.Getenv("TB_REDIS_USER")
-	}
-	if o.Password == "" {
-		o.Password = os.Getenv("TB_REDIS_PASSWORD")
-	}
+	o.Username = cmp.Or(o.Username, os.Getenv("TB_REDIS_USER"))
+	o.Password = cmp.Or(o.Password, os.Getenv("TB_REDIS_PASSWORD"))
 	o.Sentinel.Username = os.Getenv("TB_REDIS_SENTINEL_USER")
 	o.Sentinel.Password = os.Getenv("TB_REDIS_SENTINEL_PASSWORD")
 	return o
