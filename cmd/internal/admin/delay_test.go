@@ -17,15 +17,12 @@ import (
 func TestDelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s *Server
-		limiter, err := httplimit.New(httplimit.Rules(httplimit.Rule{
+		limiter, _ := httplimit.New(httplimit.Rules(httplimit.Rule{
 			Name: "r", Limit: tb.Limit{Capacity: 2, Tokens: 2, Per: time.Second},
 			OnLimit: httplimit.Delay, MaxDelay: time.Second,
 		}), httplimit.WithHooks(httplimit.Hooks{
 			Refused: func(r *http.Request, e httplimit.Event) { s.Refused(r, e) },
 		}))
-		if err != nil {
-			t.Fatal(err)
-		}
 		s = New(Config{Limiter: limiter, Metrics: http.NotFoundHandler(), FormatKey: upper})
 		go s.Run(t.Context())
 		limited := limiter.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))

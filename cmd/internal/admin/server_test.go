@@ -24,14 +24,11 @@ func served(t *testing.T) (s *Server, admin string, limited http.Handler, now *t
 	clock := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	rule := httplimit.Rule{Name: "r", Keys: []string{"header:x-api-key"},
 		Limit: tb.Limit{Capacity: 3, Tokens: 1, Per: 10 * time.Second}}
-	limiter, err := httplimit.New(httplimit.Rules(rule),
+	limiter, _ := httplimit.New(httplimit.Rules(rule),
 		httplimit.WithLimiterOptions(tb.WithClock(func() time.Time { return clock })),
 		httplimit.WithHooks(httplimit.Hooks{
 			Refused: func(r *http.Request, e httplimit.Event) { s.Refused(r, e) },
 		}))
-	if err != nil {
-		t.Fatal(err)
-	}
 	limited = limiter.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	s = New(Config{Limiter: limiter, Metrics: http.NotFoundHandler(), FormatKey: upper,
 		More: map[string]http.HandlerFunc{"POST /json": func(http.ResponseWriter, *http.Request) {}},

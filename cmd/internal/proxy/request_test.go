@@ -85,3 +85,14 @@ func TestQuickAnswerToABodyIsWhole(t *testing.T) {
 		t.Error("the response is not counted")
 	}
 }
+
+// A transport may read after the end of a request. No timer keeps the request then.
+func TestReadAfterTheEndOfARequest(t *testing.T) {
+	p, _, _ := start(t, "", nil)
+	b := p.newBody(httptest.NewRecorder(), strings.NewReader("x"))
+	b.release()
+	_, _ = b.Read(make([]byte, 1))
+	if b.stalled.Stop() {
+		t.Error("a timer is running")
+	}
+}

@@ -75,13 +75,12 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	case b.closed.Load():
 		return 0, http.ErrBodyReadAfterClose
 	}
-	b.stalled.Stop()
 	if b.timeout > 0 {
 		b.setDeadline(time.Now().Add(b.timeout))
 	}
+	b.stalled.Stop()
 	n, err := b.Reader.Read(p)
 	b.setDeadline(time.Time{}) // the upstream may take its time; net/http reads on after the end
-	b.stalled.Reset(b.patience)
 	switch {
 	case b.kept == nil:
 	case b.kept.Len()+n > maxKept:
@@ -122,14 +121,15 @@ func (b *requestBody) Close() error {
 	return nil
 }
 
-// setDeadline sets the deadline of the connection until release is called. The transport may
-// read a body in the background even after the end of the request, and must not set a deadline
-// for the next request.
+// setDeadline sets the deadline of the connection, and lets the patience begin, until release is
+// called. The transport may read a body in the background even after the end of the request, and
+// must not set a deadline for the next request, or keep this one by a timer.
 func (b *requestBody) setDeadline(t time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.conn != nil {
 		_ = b.conn.SetReadDeadline(t) // fails only without a connection, as in tests
+		b.stalled.Reset(b.patience)
 	}
 }
 
