@@ -53,8 +53,8 @@ func TestLearnedLimits(t *testing.T) {
 				"200\nRateLimit-Policy: 1000000000;w=1"},
 			opts: []Option{WithMaxPause(48 * time.Hour)}, send: "a , b c , d", want: "0 1 1 172802"},
 		"of which a part is used": {answers: used, send: "a , a , a , a a", want: "0 0 0 50 52"},
-		"of which others use some": {opts: []Option{Rules(Rule{}), PerHost(1, 5)}, send: "a , a a a",
-			answers: []string{tenth + "r=9;t=1", tenth + "r=1;t=1"}, want: "0 0.2 0.4 1.2"},
+		"of which others use": {opts: []Option{Rules(Rule{}), PerHost(1, 5)}, send: "a , a a a a a",
+			answers: []string{tenth + "r=6;t=1", tenth + "r=1;t=1"}, want: "0 0.2 0.4 1.2 2.2 3.2"},
 		// A server counts in whole tokens.
 		"with a part of a token": {answers: []string{
 			tenth + "r=1;t=1", tenth + "r=0;t=1", tenth + "r=0;t=1"},

@@ -121,32 +121,35 @@ func (a *attempt) renew(p *part, end time.Time) {
 // learn gives the key of a rule without a limit the limit that the response says. stops means that
 // the server has refused, or has nothing left.
 func (a *attempt) learn(p *part, x *answer, stops bool, now time.Time) {
-	k := p.key
-	k.takes.Lock() // so that of answers which come at the same time, one drains
-	defer k.takes.Unlock()
-	limit := k.limiter.Limit()
+	p.takes.Lock() // so that of answers which come at the same time, one drains
+	defer p.takes.Unlock()
+	limit := p.limiter.Limit()
 	said, left := x.limitOf(p.rule.Unit, a.t.maxPause)
 	switch {
 	case said != unlimited:
-		k.heard = now
+		p.heard = now
 		// A reset comes nearer, so that of one number the longest window counts if none is said.
 		isSaid := x.header["Ratelimit-Policy"] != nil
 		if isSaid || said.Capacity != limit.Capacity || said.Per > limit.Per {
 			limit = said
 		}
-	case now.Sub(k.heard) > memoryOfLimits:
+	case now.Sub(p.heard) > memoryOfLimits:
 		limit = unlimited
 	}
-	isLast := p.endTurn != nil && k.users.Load() == 1
-	k.isSingle.Store(limit == unlimited && (stops || k.isSingle.Load() && !isLast))
-	if limit != k.limiter.Limit() { // what waits takes anew, of what is left
-		k.spend(0, now) // at the rate until now
-		a.t.move(k, now.Add(tb.Never), func() {
-			_ = k.limiter.SetLimit(limit)
+	isLast := p.endTurn != nil && p.users.Load() == 1
+	p.isSingle.Store(limit == unlimited && (stops || p.isSingle.Load() && !isLast))
+	has := p.spend(0, now) // at the rate until now, with what waits for another key
+	if level, err := p.charge.Level(now); err == nil && len(a.parts) == 1 {
+		has = level.Tokens
+	}
+	if limit != p.limiter.Limit() { // what waits takes anew, of what is left
+		a.t.move(p.key, now.Add(tb.Never), func() {
+			_ = p.limiter.SetLimit(limit)
 			a.leave(p, left, 0, now)
 		})
-	} else if level, err := p.charge.Level(now); err == nil && level.Tokens >= left+1 {
-		a.t.move(k, now, func() { a.leave(p, left, 0, now) }) // in whole tokens, also what waits
+	} else if has >= left+1 { // in whole tokens, also what waits
+		p.spend(has-left, now)
+		a.t.move(p.key, now, func() { a.leave(p, left, 0, now) })
 	}
 }
 
