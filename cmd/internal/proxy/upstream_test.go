@@ -274,7 +274,8 @@ func TestConnectionEndsBeforeTheStream(t *testing.T) {
 			}
 		})
 	}}
-	w, r := httptest.NewRecorder(), httptest.NewRequest("POST", "/", strings.NewReader("body"))
+	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("body"))
+	w := httptest.NewRecorder()
 	p.ServeHTTP(w, r.WithContext(httptrace.WithClientTrace(t.Context(), trace)))
 	if w.Code != http.StatusOK || w.Body.String() != "body" {
 		t.Error(w.Code, w.Body)
