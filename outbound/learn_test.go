@@ -57,8 +57,8 @@ func TestLearnedLimits(t *testing.T) {
 			answers: []string{tenth + "r=6;t=1", tenth + "r=1;t=1"}, want: "0 0.2 0.4 1.2 2.2 3.2"},
 		// A server counts in whole tokens.
 		"with a part of a token": {answers: []string{
-			tenth + "r=1;t=1", tenth + "r=0;t=1", tenth + "r=0;t=1"},
-			send: "a , a@0.5 a a", order: "a a a a", want: "0 0.5 1 2"},
+			tenth + "r=3;t=1", tenth + "r=1;t=1", tenth + "r=0;t=1", tenth + "r=0;t=1"},
+			send: "a , a , a@0.5 a a", order: "a a a a a", want: "0 0 0.5 1 2"},
 		"below the cost, then faster": {opts: []Option{Rules(costs)}, send: "a , a a", want: "0 0 4",
 			answers: []string{"200\nRateLimit-Policy: 2;w=9", "200\nRateLimit-Policy: 2;w=4"}},
 		"of one of several keys": {opts: []Option{Rules(Rule{Name: "learns", Key: keyOf})},

@@ -292,7 +292,7 @@ func TestResetInRedis(t *testing.T) {
 	}
 }
 
-func TestCostAboveALeasedCapacityBlocks(t *testing.T) {
+func TestBlockByACostAboveALeaseInRedis(t *testing.T) {
 	s := newShop(t, dial(t, redistest.Start(t)), `{"name": "r", "limit_keys": [], "block": "1h",
 		"algorithm_config": {"rps": 9, "burst": 50, "cost_source": "response:header:used"}}`)
 	if s.send(order("", "60", "")); s.Explain(order("", "", ""))[0].RetryAfter < time.Hour {

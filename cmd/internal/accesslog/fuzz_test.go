@@ -63,7 +63,7 @@ func readAgain(t *testing.T, format Format, line []byte, rec *Record) {
 			return // a virtual host or a prefix, or a word instead of a request
 		}
 		first, second := kept(rec), kept(&again)
-		first.user = strings.Trim(first.user, " ") // as if the columns were padded
+		first.user = string(emptyIfDash(bytes.Trim(rec.User, " "))) // as if columns were padded
 		if first != second {
 			t.Errorf("%q is %+v, and as a log_format %+v", line, first, second)
 		}
