@@ -98,8 +98,8 @@ func TestTLS(t *testing.T) {
 	if r := get(true); r.ProtoMajor != 2 || !r.TLS.PeerCertificates[0].Equal(first.Certificate) {
 		t.Error(r.Proto, r.TLS.PeerCertificates[0])
 	}
-	if r := get(false); r.ProtoMajor != 1 {
-		t.Error(r.Proto)
+	if r := get(false); r.ProtoMajor != 1 || r.Header["Ratelimit"] == nil {
+		t.Error(r.Proto, r.Header)
 	}
 	err := errors.Join(os.WriteFile(certFile, []byte(second.PEM), 0o600),
 		os.WriteFile(keyFile, []byte(second.Key), 0o600))
