@@ -88,7 +88,7 @@ func TestFormats(t *testing.T) {
 			{"no client", `- - - ` + stamp + ` "GET / HTTP/1.1" - 1`, request{at, "", "", "", "/"}},
 			{"spaces in the path", `1.2.3.4 - - ` + stamp + ` "GET /a b HTTP/1.1" 200 1`,
 				request{at, "1.2.3.4", "", "", "/a b"}},
-			{"TLS to a plain port", `1.2.3.4 - - ` + stamp + ` "\x16\x03\x01" 400 226`,
+			{"TLS to a plain port", `1.2.3.4 - - ` + stamp + ` "\x16\x03\\" 400 226`,
 				request{at, "1.2.3.4", "", "", ""}},
 			{"request to a proxy", `1.2.3.4 - - ` + stamp + ` "GET http://h.example/p HTTP/1.1" 200 1`,
 				request{at, "1.2.3.4", "", "h.example", "/p"}},
@@ -218,7 +218,7 @@ func TestJSONLines(t *testing.T) {
 			`{"ts":1431857103,"status":200,"user":{"id":1},"ip":[{"a":1}],"host":"h"}`,
 			request{at, "", "", "h", ""}},
 		{"names with dots", `{"@timestamp":"2015-05-17T10:05:03Z","source.ip":"192.0.2.7",` +
-			`"url.original":"/a?b"}`, request{at, "192.0.2.7", "", "", "/a"}},
+			`"url.original":"/a?b","stage":"ResponseComplete"}`, request{at, "192.0.2.7", "", "", "/a"}},
 		{"pino", `{"level":30,"time":1431857103000,"pid":1,"hostname":"web","req":{"id":1,` +
 			`"method":"GET","url":"/a?b","headers":{"host":"h.example"},` +
 			`"remoteAddress":"::ffff:192.0.2.7"},` +
