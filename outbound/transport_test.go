@@ -282,9 +282,9 @@ func TestPauseOfOneLimit(t *testing.T) {
 		"requests": {answers: []string{wait +
 			"\nX-RateLimit-Remaining-Requests: 0\nX-RateLimit-Reset-Requests: 9s"},
 			want: "0 50 51 52"},
-		"tokens": {answers: []string{wait +
-			"\nX-RateLimit-Remaining-Tokens: 0\nX-RateLimit-Reset-Tokens: 9s"},
-			want: "0 0 0.5 50", order: "a b b a"},
+		"tokens": {want: "0 0 0.5 50", order: "a b b a", answers: []string{wait +
+			"\nX-RateLimit-Remaining-Tokens: 0\nX-RateLimit-Reset-Tokens: 9s" +
+			"\nX-RateLimit-Remaining-Requests: 5\nX-RateLimit-Reset-Requests: 9s"}},
 	})
 }
 
